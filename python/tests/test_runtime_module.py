@@ -120,7 +120,7 @@ def test_numbers_that_json_lacks_may_stand_bare(master: Master) -> None:
     assert metrics[1] == {"avgMetrics": {"loss": "Infinity"}}
 
 
-def test_gone_is_an_exception_of_its_own(master: Master) -> None:
+def test_gone_is_a_separate_exception(master: Master) -> None:
     client = _runtime.Client.from_environment()
     master.gone = True
     with pytest.raises(_runtime.Gone, match=r"allocation 7\.a\.1 has ended"):
@@ -129,7 +129,7 @@ def test_gone_is_an_exception_of_its_own(master: Master) -> None:
         client.preempt_requested()
 
 
-def test_what_is_no_json_names_the_argument(master: Master) -> None:
+def test_invalid_json_is_reported_with_its_argument(master: Master) -> None:
     client = _runtime.Client.from_environment()
     with pytest.raises(ValueError, match="avg_metrics_json"):
         client.report_training(1, "[1]", "[]")

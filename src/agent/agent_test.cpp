@@ -82,6 +82,23 @@ TEST_F(Agent, RunsAnAllocationAndReportsItsEndWithItsLogs) {
   EXPECT_TRUE(eventually([&] { return forgotten("7.x.1"); })) << "acknowledged, so its files go";
 }
 
+TEST_F(Agent, RunsATaskAsTheAccountThatItsOwnerIsLinkedTo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can change its user";
+  std::filesystem::permissions(state.path(), std::filesystem::perms::others_exec,
+                               std::filesystem::perm_options::add);
+  start();
+  auto linked = wanted("7.x.1",
+                       "id -u; id -g; id -G; echo $USER; [ $HOME = $PWD ] && echo at home; touch mine && "
+                       "stat -c %u:%g mine; echo again >/dev/stdout; cat /proc/1/environ | wc -c; "
+                       "kill -9 $PPID || exit 4");
+  linked.run_as = {.agent_uid = 54321, .agent_gid = 54322, .agent_user = "ann", .agent_group = "lab"};
+  master.want(linked);
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.log("7.x.1"), "54321\n54322\n54322\nann\nat home\n54321:54322\nagain\n0\n")
+      << master.log("7.x.1", "stderr");
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 4) << "it cannot signal the agent's processes";
+}
+
 TEST_F(Agent, RunsOneProcessForEachSlot) {
   start();
   master.want(wanted("7.x.1", "echo $DET_RANK of $DET_SIZE; exit $DET_RANK", {0, 1}));
@@ -154,7 +171,7 @@ TEST_F(Agent, AStopIsAskedForThenForced) {
   master.kill("7.x.1", 0.3);
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.report("7.x.1").exits.at(0).signal, SIGKILL);
-  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "it did not end when it was asked to, and was killed");
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "did not exit within its grace period and was killed");
   EXPECT_EQ(master.log("7.x.1", "stderr"), "at line 7\n") << "before the end it says where it hangs";
   EXPECT_TRUE(
       eventually([&] { return processes_with(state.path().filename().string() + "-mark").empty(); }, 5));
@@ -179,7 +196,8 @@ TEST_F(Agent, KillNineOfTheShimIsTheEndOfTheTask) {
   ::kill(static_cast<pid_t>(shim.pid), SIGKILL);
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 137);
-  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "the process above the task was killed");
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason,
+            "the process that supervises the task (det shim) was killed");
   EXPECT_FALSE(alive(shim.taskPid));
 }
 
@@ -238,7 +256,7 @@ TEST_F(Agent, AStopDuringTheStartIsNotADeadlock) {  // V24
   master.kill("7.x.1", 5);
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.report("7.x.1").exits.size(), 2u);
-  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "ended before it was started");
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "stopped before it started");
 }
 
 /// A model definition of two files, as the master has it.
@@ -354,7 +372,8 @@ TEST_F(Agent, ThatShallStopWithoutAMasterDoesSoEvenWhenItIsDead) {
   start_as("stop");
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.report("7.x.1").exits.at(0).code, api::kLostStatus) << "not the trial's failure";
-  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "ended because its agent reached no master");
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason,
+            "stopped because the agent could not reach the master");
   EXPECT_EQ(master.log("7.x.1"), "up\nsaved\n");
 }
 

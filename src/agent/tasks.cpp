@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "det/agent/files.h"
+#include "det/agent/prepare/account.h"
 #include "det/agent/prepare/archive.h"
 #include "det/agent/prepare/cxx.h"
 #include "det/agent/shim/cgroup.h"
@@ -41,7 +42,7 @@ Result<void> make_directory(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error) return {};
-  return fail(ErrorCode::Unavailable, "cannot make the directory {}: {}", path.string(), error.message());
+  return fail(ErrorCode::Unavailable, "cannot create the directory {}: {}", path.string(), error.message());
 }
 
 template <class T>
@@ -69,7 +70,7 @@ Result<void> Tasks::open() {
     return fail(ErrorCode::Unavailable, "cannot open {}: {}", path.string(), std::strerror(errno));
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
     return failed_precondition(
-        "another agent uses the directory {}; stop it, or give this one its own with --dir",
+        "another agent uses the directory {}; stop that agent, or give this one another directory with --dir",
         state_dir_.string());
   return {};
 }
@@ -125,7 +126,8 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
   if (!a.model_definition.empty()) {
     const auto archive = model(a.model_definition);
     // Others that came meanwhile may have taken its place: it is fetched again.
-    if (!archive) return fail(ErrorCode::Unavailable, "model definition {} is not here", a.model_definition);
+    if (!archive)
+      return fail(ErrorCode::Unavailable, "model definition {} was not downloaded", a.model_definition);
     if (auto unpacked = unpack(*archive, work); !unpacked)
       return tl::unexpected(std::move(unpacked.error()).within("model definition"));
   }
@@ -166,6 +168,9 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
     spec.environment[kMark] = random_hex() + random_hex();
     spec.cgroup = fmt::format("det-{}-{}", a.allocation_id, number);
     if (auto made = make_directory(rank(a.allocation_id, number)); !made) return made;
+    fs::permissions(rank(a.allocation_id, number), fs::perms::owner_all, error);
+    if (a.run_as)
+      if (auto ready = run_as(*a.run_as, state_dir_, work, spec); !ready) return ready;
     if (auto failure = replace_file(rank(a.allocation_id, number) / "spec.json",
                                     json::serialize(json::to_json(spec)), false))
       return tl::unexpected(*std::move(failure));

@@ -11,6 +11,7 @@
 #include "det/base/error.h"
 #include "det/base/id.h"
 #include "det/base/time.h"
+#include "det/config/agent_user_group.h"
 
 /// What an agent and the master say to each other: docs/reference/protocols.md,
 /// section 3. State, not commands: the agent says all that it has, the master
@@ -101,6 +102,7 @@ struct DesiredAllocation {
   std::vector<std::string> command{};  ///< Of a task that is no trial: what to run, in one process.
   bool kill = false;                   ///< End it: SIGTERM, `grace_seconds`, SIGKILL of everything.
   double grace_seconds = 15;
+  std::optional<config::AgentUserGroup> run_as{};  ///< none: as the agent
 
   /// Its processes on this agent.
   int ranks() const { return command.empty() && !slot_ids.empty() ? static_cast<int>(slot_ids.size()) : 1; }
@@ -109,7 +111,7 @@ struct DesiredAllocation {
 BOOST_DESCRIBE_STRUCT(DesiredAllocation, (),
                       (allocation_id, task_id, token, experiment_id, trial_id, run_id, slot_ids, rank_start,
                        size, container_rank, environment, model_definition, framework, command, kill,
-                       grace_seconds))
+                       grace_seconds, run_as))
 
 struct SyncReply {
   std::int64_t epoch = 0;     ///< Grows with each start of a master; answers of lower epochs are dropped.

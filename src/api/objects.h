@@ -10,6 +10,7 @@
 #include "det/base/id.h"
 #include "det/base/json.h"
 #include "det/base/time.h"
+#include "det/config/agent_user_group.h"
 
 /// The objects of the public API, as existing clients of `/api/v1` read them.
 ///
@@ -172,7 +173,7 @@ struct User {
   UserId id;
   std::string username;
   bool admin = false, active = true;
-  json::value agent_user_group;
+  std::optional<config::AgentUserGroup> agent_user_group;
   std::string display_name;
   Time modified_at;
   bool remote = false;
@@ -198,7 +199,7 @@ struct Slot {
   std::string id;
   Device device;
   bool enabled = true, draining = false;
-  std::optional<SlotContainer> container;
+  json::value container;  ///< A SlotContainer: the allocation that has the slot; null: none.
 };
 BOOST_DESCRIBE_STRUCT(Slot, (), (id, device, enabled, draining, container))
 

@@ -205,7 +205,7 @@ api::User to_api(const store::UserRecord& r) {
           .username = r.username,
           .admin = r.admin,
           .active = r.active,
-          .agent_user_group = nullptr,
+          .agent_user_group = r.agent_user_group,
           .display_name = r.display_name,
           .modified_at = r.modified_at};
 }

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "det/config/agent_user_group.h"
 #include "det/experiment/records.h"
 #include "det/store/access_records.h"
 #include "det/store/begun_checkpoints.h"
@@ -35,6 +36,7 @@ struct UserRecord {
   bool admin = false, active = true;
   std::string password_hash;  ///< argon2id; empty: the empty password
   Time modified_at;
+  std::optional<config::AgentUserGroup> agent_user_group{};  ///< none: tasks run as the agent does
 };
 struct SessionRecord {
   std::string token_hash;

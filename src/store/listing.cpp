@@ -57,6 +57,11 @@ Conditions conditions_of(const ExperimentQuery& query) {
   Conditions conditions;
   conditions.add_in("state", names_of(query.states));
   if (query.archived) conditions.add("archived = ?", std::int64_t{*query.archived});
+  // What is in an archived place is out of sight too, unless somebody looks into that place.
+  if (query.archived && !*query.archived && !query.project_id)
+    conditions.add(R"sql(project_id NOT IN (
+  SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE MAX(p.archived, w.archived) = ?))sql",
+                   std::int64_t{1});
   if (!query.name.empty()) conditions.add("instr(lower(name), ?) > 0", to_lower(query.name));
   if (!query.description.empty())
     conditions.add("instr(lower(description), ?) > 0", to_lower(query.description));

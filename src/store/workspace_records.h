@@ -8,6 +8,7 @@
 #include "det/base/id.h"
 #include "det/base/json.h"
 #include "det/base/time.h"
+#include "det/config/agent_user_group.h"
 #include "det/config/policy.h"
 
 /// The rows that tell to whom experiments belong.
@@ -29,10 +30,11 @@ struct WorkspaceRecord {
   Time creation_time;
   std::string default_compute_pool, default_aux_pool;  ///< of what names no pool; empty: the cluster's
   json::value checkpoint_storage;                      ///< of experiments that name none; null: the cluster's
+  std::optional<config::AgentUserGroup> agent_user_group{};  ///< of its tasks; goes before the owner's
 };
 BOOST_DESCRIBE_STRUCT(WorkspaceRecord, (),
                       (id, name, archived, owner, creation_time, default_compute_pool, default_aux_pool,
-                       checkpoint_storage))
+                       checkpoint_storage, agent_user_group))
 
 /// A page of notes about a project.
 struct ProjectNote {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import grp
 import os
 import pathlib
 import pwd
@@ -30,6 +31,12 @@ _PRIVILEGE_SEPARATION = pathlib.Path("/run/sshd")  # what Debian's sshd wants wh
 _LISTENING = "Server listening on"
 # What a session has of its own.
 _OF_A_SESSION = frozenset({"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM", "DET_SSH_PUBLIC_KEY"})
+
+
+_NO_TERMINALS = (
+    "commands, files and ports work over SSH, but no terminals: sshd gives them to users other than root only where "
+    "/dev/pts is mounted with gid=5, as Debian does; terminals in the browser work"
+)
 
 
 class Missing(Exception):
@@ -61,6 +68,8 @@ class Server:
             (home / "sshd_config").write_text(configuration(home, host, self.port, self.user))
             if self._starts(home):
                 atexit.register(self._process.kill)
+                if os.getuid() != 0 and not _gives_terminals():
+                    print(_NO_TERMINALS, file=sys.stderr, flush=True)
                 return
         raise RuntimeError("the SSH server did not start; see the lines of sshd above")
 
@@ -162,13 +171,19 @@ def _path(path: pathlib.Path) -> str:
 
 def _user() -> str:
     try:
-        user = pwd.getpwuid(os.getuid()).pw_name
+        account = pwd.getpwuid(os.getuid())
     except KeyError:
         raise Missing(
             f"this machine has no account with the user ID {os.getuid()}, and SSH logs in to accounts only; create "
             "the account on the agent's machine, or link the owner to one that exists with "
             "'det user link-with-agent-user'"
         ) from None
+    user = account.pw_name
+    if account.pw_shell.endswith(("/nologin", "/false")):
+        raise Missing(
+            f"the account {user} of this machine has no login shell, which SSH needs; give it one with: "
+            f"usermod -s /bin/bash {user}"
+        )
     if _is_locked(user):
         raise Missing(
             f"the account {user} of this machine is locked, and SSH does not log in to locked accounts; unlock it, "
@@ -195,6 +210,19 @@ def _program(name: str, package: str) -> str:
             f"Ubuntu: apt-get install {package}), then start the shell again"
         )
     return os.path.abspath(found)
+
+
+def _gives_terminals() -> bool:
+    """Whether ``sshd`` can hand a terminal to the group ``tty``, which it insists on, without being root."""
+    with contextlib.suppress(KeyError, OSError):
+        group = grp.getgrnam("tty").gr_gid
+        ours, theirs = os.openpty()
+        try:
+            return os.fstat(theirs).st_gid == group or group in os.getgroups()
+        finally:
+            os.close(ours)
+            os.close(theirs)
+    return True
 
 
 def _free_port(host: str) -> int:

@@ -41,11 +41,11 @@ def main() -> int:
     _service.end_on_signals()
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # where nohup has it ignored no shell could be hung up
     service = _service.Service()
+    ssh = None
     try:
         ssh = _sshd.Server(service.host, os.environ["DET_SSH_PUBLIC_KEY"], _shell(), _environment({}))
-    except (_sshd.Missing, RuntimeError, OSError) as error:
-        print(f"the shell cannot start: {error}", file=sys.stderr, flush=True)
-        return 1
+    except (_sshd.Missing, RuntimeError, OSError, subprocess.CalledProcessError) as error:
+        print(f"this shell has no SSH server, only terminals in the browser: {error}", file=sys.stderr, flush=True)
     asyncio.run(Shells(service, ssh).serve())
     return 0
 
@@ -53,7 +53,7 @@ def main() -> int:
 class Shells:
     """All shells of the task."""
 
-    def __init__(self, service: _service.Service, ssh: _sshd.Server) -> None:
+    def __init__(self, service: _service.Service, ssh: _sshd.Server | None) -> None:
         self._service, self._ssh = service, ssh
         self._open = 0
 
@@ -61,9 +61,10 @@ class Shells:
         listener = self._service.listener()
         port = int(listener.getsockname()[1])
         server = await asyncio.start_server(self._connected, sock=listener)
-        await asyncio.to_thread(self._service.ready, port, self._ssh.port, self._ssh.user)
+        ssh_port, user = (self._ssh.port, self._ssh.user) if self._ssh else (0, "")
+        await asyncio.to_thread(self._service.ready, port, ssh_port, user)
         print("the shell is ready", flush=True)
-        self._service.watch(lambda: self._open == 0 and self._ssh.sessions() == 0)
+        self._service.watch(lambda: self._open == 0 and not (self._ssh and self._ssh.sessions()))
         await server.serve_forever()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -140,7 +140,7 @@ def test_early_stopping_counts_validations(tmp_path: pathlib.Path) -> None:
     assert it.client.early_exit == "EXITED_REASON_USER_REQUESTED_STOP"
 
 
-def test_class_weights_weigh(tmp_path: pathlib.Path) -> None:
+def test_class_weights_scale_the_loss(tmp_path: pathlib.Path) -> None:
     class Weighed(ArrayTrial):
         def build_model(self) -> Any:
             self.context.configure_fit(class_weight={0: 0.0, 1: 0.0}, verbose=False)
@@ -219,7 +219,7 @@ def test_another_trials_model_is_taken_without_its_optimizer_whatever_its_kind(
     assert all(not np.any(one.numpy()) for one in optimizer.variables() if one.shape.rank > 0)
 
 
-def test_nobody_waits_for_the_tuning_of_data_unless_its_author_wants_it(tmp_path: pathlib.Path) -> None:
+def test_the_tuning_of_data_is_off_unless_the_data_set_enables_it(tmp_path: pathlib.Path) -> None:
     for kind in (ArrayTrial, DatasetTrial):
         controller: Any = begun(kind, tmp_path, config=CONFIG).controller
         for data in (controller._training_set(), controller._validation_set()):

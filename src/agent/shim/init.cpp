@@ -1,6 +1,7 @@
 #include "det/agent/shim/init.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -70,6 +71,19 @@ void set_limits(const ShimSpec& spec) {
   }
 }
 
+/// For good: no process of the task can become the agent's user again.
+bool change_user(const ShimSpec& spec) {
+  if (spec.gid >= 0) {
+    const auto gid = static_cast<gid_t>(spec.gid);
+    if (gid != ::getegid() && (::setgroups(1, &gid) != 0 || ::setresgid(gid, gid, gid) != 0)) return false;
+  }
+  if (spec.uid >= 0) {
+    const auto uid = static_cast<uid_t>(spec.uid);
+    if (uid != ::geteuid() && ::setresuid(uid, uid, uid) != 0) return false;
+  }
+  return true;
+}
+
 /// The process that will be hook or task, before it becomes that.
 void become_child(const InitOptions& options, const std::map<std::string, std::string>& environment,
                   const std::string& directory) {
@@ -77,10 +91,25 @@ void become_child(const InitOptions& options, const std::map<std::string, std::s
   if (!parent_lives(options.socket)) ::_exit(1);
   restore_signals();
   set_limits(options.spec);
+  // So that it can open /dev/stdout again.
+  for (const int end : options.output)
+    if (options.spec.uid >= 0 &&
+        ::fchown(end, static_cast<uid_t>(options.spec.uid), static_cast<gid_t>(-1)) != 0)
+      continue;
   ::dup2(options.output[0], STDOUT_FILENO);
   ::dup2(options.output[1], STDERR_FILENO);
   ::clearenv();
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+  if (!change_user(options.spec)) {
+    std::fprintf(stderr, "cannot run as uid %lld and gid %lld: %s\n",
+                 static_cast<long long>(options.spec.uid), static_cast<long long>(options.spec.gid),
+                 std::strerror(errno));
+    std::fflush(stderr);
+    ::_exit(kNotFoundStatus);
+  }
+  // A new user loses both.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_DUMPABLE, 1);
   if (!directory.empty() && ::chdir(directory.c_str()) != 0) {
     std::fprintf(stderr, "cannot enter %s: %s\n", directory.c_str(), std::strerror(errno));
     std::fflush(stderr);
@@ -107,7 +136,7 @@ class Init {
     if (!spec_.startup_hook.empty() && !run_hook(shared)) return;
     if (shared >= 0) ::close(shared);
     if (stop_ != 0) {
-      say(options_.socket, Word::TaskEnded, stop_, "ended before it was started");
+      say(options_.socket, Word::TaskEnded, stop_, "stopped before it started");
       return;
     }
     const pid_t task = fork_task();
@@ -176,7 +205,7 @@ class Init {
       const timespec pause{0, 20'000'000};
       siginfo_t info{};
       if (::sigtimedwait(&set, &info, &pause) == SIGTERM) {
-        say(options_.socket, Word::TaskEnded, SIGTERM, "ended while another rank ran startup-hook.sh");
+        say(options_.socket, Word::TaskEnded, SIGTERM, "stopped while another rank ran startup-hook.sh");
         return false;
       }
     }

@@ -44,11 +44,12 @@ struct ShimSpec {
   double drain_seconds = 1;   ///< How long output is awaited after the task's end.
   double stall_seconds = 10;  ///< A full spool holds the task up for so long, then drops.
   std::int64_t spool_bytes_max = 64 << 20;  ///< For each of stdout and stderr.
+  std::int64_t uid = -1, gid = -1;          ///< What hook and task run as; below 0: as the shim does.
 };
 BOOST_DESCRIBE_STRUCT(ShimSpec, (),
                       (command, environment, working_directory, startup_hook, shared_directory, isolation,
                        hide, show, limits, cgroup, memory_bytes_max, pids_max, lease, grace_seconds,
-                       drain_seconds, stall_seconds, spool_bytes_max))
+                       drain_seconds, stall_seconds, spool_bytes_max, uid, gid))
 
 /// `lease` of the state directory: until when this machine may run what it runs.
 struct ShimLease {

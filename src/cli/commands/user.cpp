@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "det/cli/command.h"
+#include "det/cli/commands/agent_user_group.h"
 #include "det/cli/output/format.h"
 #include "det/cli/output/output.h"
 #include "det/cli/session/lookup.h"
@@ -196,6 +197,22 @@ Action define_user_switch(CLI::App& app, bool active) {
   };
 }
 
+Action define_user_link(CLI::App& app) {
+  struct Options {
+    std::string name;
+    AgentUserGroupFlags account;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("det_username", options->name, "Name of the user")->type_name("USERNAME")->required();
+  options->account.add_to(app, true);
+  return [options](Session& session) -> Result<int> {
+    json::object change;
+    change["agentUserGroup"] = *options->account.body();
+    if (auto done = patch_user(session, options->name, change); !done) return tl::unexpected(done.error());
+    return 0;
+  };
+}
+
 Action define_user_activate(CLI::App& app) {
   return define_user_switch(app, true);
 }
@@ -206,24 +223,30 @@ Action define_user_deactivate(CLI::App& app) {
 }  // namespace
 
 Command user_commands() {
-  return {.names = {"user", "u"},
-          .help = "Manage users, log in and log out",
-          .example = "det user login alice\ndet user whoami\ndet -u admin user create alice",
-          .children =
-              {{{"login"}, "Log in a user", "det user login alice", define_login},
-               {{"logout"}, "Log out a user", "", define_logout},
-               {{"whoami"}, "Show the current user", "", define_whoami},
-               {{"list", "ls"}, "List users", "", define_user_list},
-               {{"create"}, "Create a user", "det -u admin user create alice --admin", define_user_create},
-               {{"change-password"}, "Change the password of a user", "", define_change_password},
-               {{"rename"}, "Rename a user", "det -u admin user rename ann anne", define_user_rename},
-               {{"edit"},
-                "Edit a user",
-                "det -u admin user edit ann --display-name 'Ann Lee' --admin true",
-                define_user_edit},
-               {{"activate"}, "Activate a user", "", define_user_activate},
-               {{"deactivate"}, "Deactivate a user", "", define_user_deactivate}},
-          .default_child = "list"};
+  return {
+      .names = {"user", "u"},
+      .help = "Manage users, log in and log out",
+      .example = "det user login alice\ndet user whoami\ndet -u admin user create alice",
+      .children =
+          {{{"login"}, "Log in a user", "det user login alice", define_login},
+           {{"logout"}, "Log out a user", "", define_logout},
+           {{"whoami"}, "Show the current user", "", define_whoami},
+           {{"list", "ls"}, "List users", "", define_user_list},
+           {{"create"}, "Create a user", "det -u admin user create alice --admin", define_user_create},
+           {{"change-password"}, "Change the password of a user", "", define_change_password},
+           {{"rename"}, "Rename a user", "det -u admin user rename ann anne", define_user_rename},
+           {{"edit"},
+            "Edit a user",
+            "det -u admin user edit ann --display-name 'Ann Lee' --admin true",
+            define_user_edit},
+           {{"link-with-agent-user"},
+            "Set the account on the agents that the tasks of a user run as",
+            "det -u admin user link-with-agent-user ann --agent-uid 1000 --agent-user ann --agent-gid 100 "
+            "--agent-group users",
+            define_user_link},
+           {{"activate"}, "Activate a user", "", define_user_activate},
+           {{"deactivate"}, "Deactivate a user", "", define_user_deactivate}},
+      .default_child = "list"};
 }
 
 }  // namespace det::cli

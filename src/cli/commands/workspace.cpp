@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "det/cli/command.h"
+#include "det/cli/commands/agent_user_group.h"
 #include "det/cli/experiment/experiment.h"
 #include "det/cli/output/format.h"
 #include "det/cli/output/output.h"
@@ -107,6 +108,7 @@ Action define_list_projects(CLI::App& app) {
 struct WorkspaceSettings {
   std::optional<std::string> compute_pool, aux_pool;
   std::string storage, storage_file;
+  AgentUserGroupFlags account;
 };
 
 void add_settings(CLI::App& app, WorkspaceSettings& settings) {
@@ -125,11 +127,13 @@ void add_settings(CLI::App& app, WorkspaceSettings& settings) {
                  "Checkpoint storage of its experiments from a file (YAML)")
       ->type_name("FILE")
       ->excludes(text);
+  settings.account.add_to(app, false);
 }
 
 Result<void> read_settings(const WorkspaceSettings& settings, json::object& body) {
   if (settings.compute_pool) body["defaultComputePool"] = *settings.compute_pool;
   if (settings.aux_pool) body["defaultAuxPool"] = *settings.aux_pool;
+  if (auto account = settings.account.body()) body["agentUserGroup"] = *std::move(account);
   auto text = settings.storage;
   if (!settings.storage_file.empty()) {
     std::ifstream file(settings.storage_file, std::ios::binary);

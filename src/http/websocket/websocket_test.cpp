@@ -40,6 +40,20 @@ TEST(WebSocket, FramesOfAClientAreMasked) {
   }
 }
 
+TEST(WebSocket, AServerReadsWhatAClientSendsAndAnswersWithoutAMask) {
+  Reader reader(1 << 20, Side::Client);
+  for (const std::size_t size : {0UL, 125UL, 126UL, 65536UL}) {
+    const std::string payload(size, 'p');
+    for (const char c : frame(Kind::Binary, payload)) reader.put(std::string_view(&c, 1));
+    const auto message = reader.next();
+    ASSERT_TRUE(message && *message);
+    EXPECT_EQ((*message)->payload, payload);
+  }
+  EXPECT_EQ(frame(Kind::Text, "hi", Side::Server), "\x81\x02hi");
+  reader.put(frame(Kind::Binary, "bare", Side::Server));
+  EXPECT_FALSE(reader.next());
+}
+
 TEST(WebSocket, MessagesArriveByteByByteAndInFragments) {
   const auto bytes = server_frame(0x01, "one ") + server_frame(0x89, "ping") + server_frame(0x80, "two") +
                      server_frame(0x82, std::string(300, 'b'));

@@ -88,6 +88,10 @@ void add_master_config_routes(http::Router& router, json::object configuration) 
     if (auto* key = webhooks->get_object().if_contains("signing_key"); key != nullptr && !key->is_null())
       *key = "********";
   configuration = config::masked(configuration);
+  auto& manager = configuration["resource_manager"];
+  if (!manager.is_object()) manager = json::object();
+  manager.get_object().emplace("type", "agent");
+  configuration.emplace("feature_switches", json::array());
   router.add<Empty, MasterConfigReply>(
       Verb::Get, "/api/v1/master/config",
       [configuration = std::move(configuration)](Context,

@@ -36,6 +36,8 @@ TEST_F(MasterConfigTest, WhatTheMasterWasStartedWithIsShownWithoutSecrets) {
   EXPECT_EQ(config.at("cluster_name"), "determined");
   EXPECT_EQ(config.at("security").at("authz").at("type"), "basic");
   EXPECT_EQ(config.at("checkpoint_storage").at("type"), "shared_fs");
+  EXPECT_EQ(config.at("resource_manager").at("type"), "agent");
+  EXPECT_EQ(config.at("feature_switches"), json::array());
 
   http::Router router("shown", "1");
   const json::object said{

@@ -108,12 +108,13 @@ api::Agent to_api(Services& s, const cluster::Agent& agent) {
       const auto* allocation = found->second;
       const auto state = allocation->record.state >= experiment::AllocationState::Running ? "STATE_RUNNING"
                                                                                           : "STATE_STARTING";
-      slot.container = api::SlotContainer{.id = allocation->record.id,
-                                          .parent = allocation->record.task_id,
-                                          .state = state,
-                                          .devices = {device}};
+      const api::SlotContainer container{.id = allocation->record.id,
+                                         .parent = allocation->record.task_id,
+                                         .state = state,
+                                         .devices = {device}};
+      slot.container = http::to_wire(container);
       ++stats.states[state];
-      a.containers[allocation->record.id] = *slot.container;
+      a.containers[allocation->record.id] = container;
     }
     a.slots[fmt::format("/agents/{}/slots/{}", agent.id, report.id)] = std::move(slot);
   }

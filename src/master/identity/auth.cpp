@@ -270,9 +270,21 @@ Result<void> Auth::check_name(const std::string& name, UserId own) const {
   return {};
 }
 
+Result<void> Auth::check_display_name(const std::string& name, UserId own) const {
+  if (name.empty()) return {};
+  for (const auto& [id, user] : users_)
+    if (id != own &&
+        (to_lower(user.display_name) == to_lower(name) || to_lower(user.username) == to_lower(name)))
+      return invalid_argument("display name '{}' is taken by user '{}'; choose another one", name,
+                              user.username);
+  return {};
+}
+
 asio::awaitable<Result<store::UserRecord>> Auth::create_user(store::UserRecord record, std::string password,
                                                              bool is_hashed) {
   if (const auto fine = check_name(record.username, {}); !fine) co_return tl::unexpected(fine.error());
+  if (const auto fine = check_display_name(record.display_name, {}); !fine)
+    co_return tl::unexpected(fine.error());
   record.id = UserId{users_.rbegin()->first.value() + 1};
   record.password_hash = stored_hash(prehashed(password, is_hashed));
   record.modified_at = ledger_.now();
@@ -289,6 +301,9 @@ asio::awaitable<Result<store::UserRecord>> Auth::change_user(store::UserRecord r
   const auto known = users_.find(record.id);
   if (known == users_.end() || known->second.username != record.username)
     if (const auto fine = check_name(record.username, record.id); !fine)
+      co_return tl::unexpected(fine.error());
+  if (known == users_.end() || known->second.display_name != record.display_name)
+    if (const auto fine = check_display_name(record.display_name, record.id); !fine)
       co_return tl::unexpected(fine.error());
   if (password) record.password_hash = stored_hash(prehashed(*password, is_hashed));
   const bool ends = password || (known != users_.end() && known->second.active && !record.active);

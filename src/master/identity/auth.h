@@ -88,6 +88,7 @@ class Auth {
   const store::UserRecord* user(const std::string& username) const;
   /// InvalidArgument: the name is not valid, or a user other than `own` has it.
   Result<void> check_name(const std::string& name, UserId own) const;
+  Result<void> check_display_name(const std::string& name, UserId own) const;
   /// `record` gets its id.
   asio::awaitable<Result<store::UserRecord>> create_user(store::UserRecord record, std::string password,
                                                          bool is_hashed);

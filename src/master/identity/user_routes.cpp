@@ -45,9 +45,10 @@ BOOST_DESCRIBE_STRUCT(UsersReply, (), (users, pagination))
 struct NewUser {
   std::string username, display_name;
   bool admin = false, active = true;
+  std::optional<config::AgentUserGroup> agent_user_group;
   static bool required(std::string_view name) { return name == "username"; }
 };
-BOOST_DESCRIBE_STRUCT(NewUser, (), (username, display_name, admin, active))
+BOOST_DESCRIBE_STRUCT(NewUser, (), (username, display_name, admin, active, agent_user_group))
 struct UserCreateRequest {
   NewUser user;
   std::string password;
@@ -68,9 +69,10 @@ struct UserPatchRequest {
   std::optional<std::string> username, display_name, password;
   std::optional<bool> admin, active;
   bool is_hashed = false;
+  std::optional<json::value> agent_user_group;  ///< null: none
 };
 BOOST_DESCRIBE_STRUCT(UserPatchRequest, (),
-                      (user_id, username, display_name, password, admin, active, is_hashed))
+                      (user_id, username, display_name, password, admin, active, is_hashed, agent_user_group))
 struct UserFilters {
   std::string name;  ///< a part of the user's or the display name, in any case
   std::optional<bool> admin;
@@ -121,7 +123,8 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, UserPatch
   const auto found = s.auth.users().find(request.user_id);
   if (found == s.auth.users().end()) co_return not_found("user {} not found", request.user_id);
   const bool own = caller->id == request.user_id;
-  const bool only_own_things = !request.username && !request.admin && !request.active;
+  const bool only_own_things =
+      !request.username && !request.admin && !request.active && !request.agent_user_group;
   if (!caller->admin && !(own && only_own_things))
     co_return fail(ErrorCode::PermissionDenied, "user '{}' is not an administrator", caller->username);
   auto record = found->second;
@@ -129,6 +132,15 @@ asio::awaitable<Result<UserReply>> patch(Services& s, Context context, UserPatch
   if (request.display_name) record.display_name = *request.display_name;
   if (request.admin) record.admin = *request.admin;
   if (request.active) record.active = *request.active;
+  if (request.agent_user_group) {
+    record.agent_user_group.reset();
+    if (!request.agent_user_group->is_null()) {
+      auto group = http::from_wire<config::AgentUserGroup>(*request.agent_user_group);
+      if (!group) co_return tl::unexpected(group.error());
+      if (auto wrong = config::problem(*group, true)) co_return tl::unexpected(*wrong);
+      record.agent_user_group = *std::move(group);
+    }
+  }
   if (s.roles.enforced() && found->second.active && !record.active) {
     auto users = s.auth.users();
     users.at(request.user_id).active = false;
@@ -276,10 +288,13 @@ void add_user_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/users",
       [&s](Context c, UserCreateRequest r) -> asio::awaitable<Result<UserReply>> {
         if (const auto admin = require_admin(c.principal); !admin) co_return tl::unexpected(admin.error());
+        if (r.user.agent_user_group)
+          if (auto wrong = config::problem(*r.user.agent_user_group, true)) co_return tl::unexpected(*wrong);
         const store::UserRecord record{.username = std::move(r.user.username),
                                        .display_name = std::move(r.user.display_name),
                                        .admin = r.user.admin,
-                                       .active = r.user.active};
+                                       .active = r.user.active,
+                                       .agent_user_group = r.user.agent_user_group};
         const auto user = co_await s.auth.create_user(record, std::move(r.password), r.is_hashed);
         if (!user) co_return tl::unexpected(user.error());
         co_return UserReply{to_api(*user)};

@@ -18,6 +18,7 @@ namespace det::master {
 namespace {
 
 constexpr std::string_view kPrefix = "/proxy/";
+constexpr std::string_view kOldPage = "/det/interactive/";
 constexpr std::string_view kOwnCookie = "auth";
 
 std::string escape(std::string_view text) {
@@ -195,6 +196,15 @@ std::optional<Place> place_of(std::string_view path) {
   return place;
 }
 
+/// The task of "/det/interactive/TASK_ID/…", to which clients of the original send browsers; with a second
+/// slash before it, as they write it.
+std::optional<std::string_view> old_page(std::string_view path) {
+  if (path.starts_with("//")) path.remove_prefix(1);
+  if (!path.starts_with(kOldPage)) return std::nullopt;
+  const auto rest = path.substr(kOldPage.size());
+  return rest.substr(0, rest.find('/'));
+}
+
 http::Response to_base(const http::Request& request, const std::string& base) {
   http::Response response;
   response.status = 307;
@@ -211,7 +221,7 @@ asio::awaitable<bool> hand_on(std::shared_ptr<http::Exchange> exchange, http::Fo
 }  // namespace
 
 bool is_proxied(const http::Request& head) {
-  return head.path.starts_with(kPrefix);
+  return head.path.starts_with(kPrefix) || old_page(head.path);
 }
 
 namespace {
@@ -291,12 +301,26 @@ asio::awaitable<http::Response> to_port(Services& s, http::Request request, Plac
 }  // namespace
 
 asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
+  if (const auto task = old_page(request.path)) {
+    http::Response response;
+    response.status = 307;
+    response.headers.add("Location", fmt::format("{}{}/", kPrefix, *task));
+    co_return response;
+  }
   const auto place = place_of(request.path);
   // The SSH server of a shell asks for the shell's key itself, and SSH clients know no token.
   if (place && place->rest == "/" && http::wants_websocket(request))
-    if (const auto address = s.proxies.find(place->task); address && address->ssh_port != 0)
-      co_return tunnel_to(address->host, address->ssh_port,
-                          fmt::format("the SSH server of shell {}", place->task));
+    if (const auto address = s.proxies.find(place->task); address && !place->port) {
+      if (address->ssh_port != 0)
+        co_return tunnel_to(address->host, address->ssh_port,
+                            fmt::format("the SSH server of shell {}", place->task));
+      const auto* live = s.ledger.cluster().task(place->task);
+      if (live != nullptr && live->record().type == task::Type::Shell)
+        co_return say(false, 503,
+                      Error(ErrorCode::Unavailable,
+                            fmt::format("shell {} has no SSH server; to see why, run: det shell logs {}",
+                                        place->task, place->task)));
+    }
   const bool page = is_for_people(request);
   if (place && (place->port || !s.proxies.find(place->task)))
     if (auto port = find_open_port(s, place->task, place->port)) {

@@ -177,6 +177,16 @@ TEST_F(ProxyTest, OnlyAddressesOfTasksAreReached) {
   EXPECT_EQ(*bare.headers.find("Location"), base_ + "?x=1");
 }
 
+TEST_F(ProxyTest, AddressesOfOlderClientsLeadToTheTask) {
+  for (const auto* path : {"/det/interactive/5f/jupyter-lab/a/b", "//det/interactive/5f/tensorboard/x?y=z"}) {
+    const auto reply = ask(path, {});
+    EXPECT_EQ(reply.status, 307) << path;
+    const auto* location = reply.headers.find("Location");
+    ASSERT_NE(location, nullptr);
+    EXPECT_EQ(*location, "/proxy/5f/");
+  }
+}
+
 TEST_F(ProxyTest, AnotherUsersShellIsNotToBeUsed) {
   start_service();
   EXPECT_EQ(call(admin_, "POST", "/api/v1/users", {{"user", {{"username", "eve"}, {"active", true}}}}).status,

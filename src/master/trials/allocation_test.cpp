@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 
 class AllocationTest : public testing::MasterTest {
  protected:
-  api::DesiredAllocation running() {
-    submit();
+  api::DesiredAllocation running(const std::string& more = "") {
+    submit(more);
     return sync("a", 1).desired.at(0);
   }
   static std::string path(const api::DesiredAllocation& task, const std::string& what) {
@@ -111,8 +111,9 @@ TEST_F(AllocationTest, ATaskAddsLinesToItsOwnLogAndToNoOther) {
   EXPECT_THAT(log, HasSubstr("\"level\":\"LOG_LEVEL_WARNING\""));
 }
 
-TEST_F(AllocationTest, AValidationWithoutTheMetricOfTheSearchIsRefused) {
-  const auto task = running();
+TEST_F(AllocationTest, AValidationWithoutTheMetricOfTheSearchIsRefusedWhereTheSearchNeedsIt) {
+  const auto task =
+      running("searcher: {name: random, metric: loss, max_trials: 1, max_length: {batches: 9}}\n");
   const auto validation = [&](json::object metrics) {
     const json::object body{{"trialRunId", 1}, {"stepsCompleted", 5}, {"metrics", {{"avgMetrics", metrics}}}};
     return call(task.token, "POST", fmt::format("/api/v1/trials/{}/metrics", task.trial_id),
@@ -124,6 +125,18 @@ TEST_F(AllocationTest, AValidationWithoutTheMetricOfTheSearchIsRefused) {
                                       "batches; reported metrics: other, more"));
   EXPECT_THAT(validation({{"loss", "low"}}).text, HasSubstr("searcher metric 'loss' is \\\"low\\\""));
   EXPECT_EQ(validation({{"loss", 0.5}, {"other", 1.0}}).status, 200);
+}
+
+TEST_F(AllocationTest, ASingleTrialMayReportValidationsWithoutTheMetric) {
+  const auto task = running();
+  const json::object body{
+      {"trialRunId", 1}, {"stepsCompleted", 5}, {"metrics", {{"avgMetrics", {{"other", 1.0}}}}}};
+  EXPECT_EQ(call(task.token, "POST", fmt::format("/api/v1/trials/{}/metrics", task.trial_id),
+                 json::object{{"group", "validation"}, {"metrics", body}})
+                .status,
+            200);
+  const auto path = fmt::format("/api/v1/experiments/{}", task.experiment_id);
+  EXPECT_EQ(call(user_, "GET", path).body.at("experiment").at("state"), "STATE_RUNNING");
 }
 
 TEST_F(AllocationTest, OlderClientsReportMetricsByTheirKind) {

@@ -238,10 +238,17 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   std::optional<cluster::Event> event;
   if (record.group == "training") event = cluster::TrialProgressed{id, record.batches, ""};
   if (record.group == "validation") {
-    DET_CO_TRY(const auto number, searcher_metric(record, config.searcher.metric));
-    const auto& experiment = *s.ledger.cluster().experiment(allocation.record.experiment_id);
-    DET_CO_TRY(const auto time, time_of(experiment, record));
-    event = cluster::ValidationReported{id, record.batches, number, time};
+    const auto number = searcher_metric(record, config.searcher.metric);
+    if (number) {
+      const auto& experiment = *s.ledger.cluster().experiment(allocation.record.experiment_id);
+      DET_CO_TRY(const auto time, time_of(experiment, record));
+      event = cluster::ValidationReported{id, record.batches, *number, time};
+    } else if (config.searcher.name == "single" && !record.avg_metrics.contains(config.searcher.metric)) {
+      // Nothing is decided by it, so a trial may also report other validations.
+      event = cluster::TrialProgressed{id, record.batches, ""};
+    } else {
+      co_return tl::unexpected(number.error());
+    }
   }
   if (s.store.overloaded())
     co_return fail(ErrorCode::Unavailable, "the database cannot keep up with the reports; retry in a moment");

@@ -21,9 +21,9 @@ Result<WebhookSettings> take_webhooks(json::object& configuration) {
         into = std::string(value.get_string());
       else if (!value.is_null())
         problem(fmt::format("webhooks.{} must be a string", std::string(name)));  // it may be a secret
-    } else if (name == "allowed_addresses") {
+    } else if (name == "allowed_networks" || name == "allowed_addresses") {
       if (!value.is_array()) {
-        problem(fmt::format("webhooks.allowed_addresses is {}; it must be a list", json::serialize(value)));
+        problem(fmt::format("webhooks.{} is {}; it must be a list", std::string(name), json::serialize(value)));
         continue;
       }
       for (const auto& item : value.get_array()) {
@@ -32,7 +32,7 @@ Result<WebhookSettings> take_webhooks(json::object& configuration) {
         if (network)
           settings.allowed.push_back(*network);
         else
-          problem("webhooks.allowed_addresses: " + network.error().message());
+          problem(fmt::format("webhooks.{}: {}", std::string(name), network.error().message()));
       }
     } else {
       problem(fmt::format("webhooks.{} is not a known setting", std::string(name)));

@@ -20,7 +20,7 @@ struct WebhookSettings {
 ///     webhooks:
 ///       base_url: https://det.example.com
 ///       signing_key: a secret
-///       allowed_addresses: [10.1.0.0/16]
+///       allowed_networks: [10.1.0.0/16]
 ///
 /// InvalidArgument says every problem at once.
 Result<WebhookSettings> take_webhooks(json::object& configuration);

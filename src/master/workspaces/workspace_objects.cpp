@@ -38,6 +38,7 @@ WorkspaceObject to_object(Services& s, const WorkspaceRecord& r, const ProjectCo
                          .default_compute_pool = r.default_compute_pool,
                          .default_aux_pool = r.default_aux_pool,
                          .checkpoint_storage_config = without_secrets(r.checkpoint_storage),
+                         .agent_user_group = r.agent_user_group,
                          .pinned_at = pinned_at};
   std::tie(object.state, object.error_message) = state_of(s.workspaces.deletion(r.id));
   for (const auto& [id, count] : counts) {

@@ -18,7 +18,8 @@ struct WorkspaceObject {
   UserId user_id;
   std::string state = "WORKSPACE_STATE_UNSPECIFIED", error_message;
   std::string default_compute_pool, default_aux_pool;
-  json::value checkpoint_storage_config, agent_user_group;
+  json::value checkpoint_storage_config;
+  std::optional<config::AgentUserGroup> agent_user_group;
   std::optional<Time> pinned_at;
 };
 BOOST_DESCRIBE_STRUCT(WorkspaceObject, (),

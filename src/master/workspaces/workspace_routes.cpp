@@ -43,20 +43,23 @@ BOOST_DESCRIBE_STRUCT(ById, (), (id))
 struct WorkspaceCreateRequest {
   std::string name, default_compute_pool, default_aux_pool;
   json::value checkpoint_storage_config;
+  std::optional<config::AgentUserGroup> agent_user_group;
   static bool required(std::string_view name) { return name == "name"; }
 };
 BOOST_DESCRIBE_STRUCT(WorkspaceCreateRequest, (),
-                      (name, default_compute_pool, default_aux_pool, checkpoint_storage_config))
+                      (name, default_compute_pool, default_aux_pool, checkpoint_storage_config,
+                       agent_user_group))
 struct WorkspacePatchRequest {
   WorkspaceId id;
   std::optional<std::string> name;
   std::optional<std::string> default_compute_pool, default_compute_resource_pool;
   std::optional<std::string> default_aux_pool, default_aux_resource_pool;
-  std::optional<json::value> checkpoint_storage_config;
+  std::optional<json::value> checkpoint_storage_config;  ///< null: the cluster's
+  std::optional<json::value> agent_user_group;           ///< null: none
 };
 BOOST_DESCRIBE_STRUCT(WorkspacePatchRequest, (),
                       (id, name, default_compute_pool, default_compute_resource_pool, default_aux_pool,
-                       default_aux_resource_pool, checkpoint_storage_config))
+                       default_aux_resource_pool, checkpoint_storage_config, agent_user_group))
 struct WorkspaceReply {
   WorkspaceObject workspace;
   std::map<std::string, std::string> namespace_bindings{};  ///< of Kubernetes: none
@@ -142,6 +145,8 @@ asio::awaitable<Result<WorkspaceReply>> create(Services& s, Context context, Wor
   if (!user) co_return tl::unexpected(user.error());
   if (const auto fine = check_storage(s, request.checkpoint_storage_config); !fine)
     co_return tl::unexpected(fine.error());
+  if (request.agent_user_group)
+    if (auto wrong = config::problem(*request.agent_user_group, false)) co_return tl::unexpected(*wrong);
   if (const auto known = check_pools(s, {request.default_compute_pool, request.default_aux_pool}); !known)
     co_return tl::unexpected(known.error());
   for (const auto& name : {request.default_compute_pool, request.default_aux_pool})
@@ -151,7 +156,8 @@ asio::awaitable<Result<WorkspaceReply>> create(Services& s, Context context, Wor
                          .creation_time = s.ledger.now(),
                          .default_compute_pool = std::move(request.default_compute_pool),
                          .default_aux_pool = std::move(request.default_aux_pool),
-                         .checkpoint_storage = std::move(request.checkpoint_storage_config)};
+                         .checkpoint_storage = std::move(request.checkpoint_storage_config),
+                         .agent_user_group = std::move(request.agent_user_group)};
   auto changes = s.workspaces.create(record);
   if (!changes) co_return tl::unexpected(changes.error());
   // Who made it can work in it, whatever else they may do.
@@ -188,11 +194,19 @@ asio::awaitable<Result<WorkspaceReply>> patch(Services& s, Context context, Work
   if (request.checkpoint_storage_config)
     if (const auto fine = check_storage(s, *request.checkpoint_storage_config); !fine)
       co_return tl::unexpected(fine.error());
+  std::optional<config::AgentUserGroup> group;
+  if (request.agent_user_group && !request.agent_user_group->is_null()) {
+    auto read = http::from_wire<config::AgentUserGroup>(*request.agent_user_group);
+    if (!read) co_return tl::unexpected(read.error());
+    if (auto wrong = config::problem(*read, false)) co_return tl::unexpected(*wrong);
+    group = *std::move(read);
+  }
   auto edit = [&](WorkspaceRecord& record) {
     if (request.name) record.name = *request.name;
     if (compute) record.default_compute_pool = *compute;
     if (aux) record.default_aux_pool = *aux;
     if (request.checkpoint_storage_config) record.checkpoint_storage = *request.checkpoint_storage_config;
+    if (request.agent_user_group) record.agent_user_group = group;
   };
   co_return co_await edited(s, std::move(context), request.id, edit);
 }

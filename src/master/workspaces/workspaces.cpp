@@ -140,7 +140,10 @@ Result<ProjectId> Workspaces::place(const std::string& workspace, const std::str
 Result<void> Workspaces::check_open(ProjectId id) const {
   const auto* found = project(id);
   if (found == nullptr) return not_found("project {} not found", id);
-  if (closed(*found))
+  if (const auto& workspace = workspaces_.at(found->workspace); workspace.archived)
+    return failed_precondition("workspace '{}' is archived and accepts nothing new; unarchive it first",
+                               workspace.name);
+  if (found->archived)
     return failed_precondition("project '{}' is archived and accepts nothing new; unarchive it first",
                                found->name);
   return check_stays(*found);

@@ -4,13 +4,15 @@ namespace det::store {
 
 void put_user(Connection& connection, const UserRecord& r) {
   Query(connection, R"sql(
-INSERT INTO users (id, username, display_name, admin, active, password_hash, modified_at)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO users (id, username, display_name, admin, active, password_hash, modified_at, agent_user_group)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE
 SET username = excluded.username, display_name = excluded.display_name, admin = excluded.admin,
-    active = excluded.active, password_hash = excluded.password_hash, modified_at = excluded.modified_at
+    active = excluded.active, password_hash = excluded.password_hash, modified_at = excluded.modified_at,
+    agent_user_group = excluded.agent_user_group
 )sql")
-      .bind(r.id, r.username, r.display_name, r.admin, r.active, r.password_hash, r.modified_at)
+      .bind(r.id, r.username, r.display_name, r.admin, r.active, r.password_hash, r.modified_at,
+            Document{r.agent_user_group})
       .run();
 }
 
@@ -73,13 +75,14 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value
 
 std::vector<UserRecord> read_users(Connection& connection) {
   Query query(connection, R"sql(
-SELECT id, username, display_name, admin, active, password_hash, modified_at
+SELECT id, username, display_name, admin, active, password_hash, modified_at, agent_user_group
 FROM users
 ORDER BY id
 )sql");
   return collect<UserRecord>(query, [](Query& row) {
     UserRecord r;
-    row.read(r.id, r.username, r.display_name, r.admin, r.active, r.password_hash, r.modified_at);
+    row.read(r.id, r.username, r.display_name, r.admin, r.active, r.password_hash, r.modified_at,
+             Document{r.agent_user_group});
     return r;
   });
 }

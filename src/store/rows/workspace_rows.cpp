@@ -5,15 +5,15 @@ namespace det::store {
 void put_workspace(Connection& connection, const WorkspaceRecord& r) {
   Query(connection, R"sql(
 INSERT INTO workspaces (id, name, archived, owner, creation_time, default_compute_pool, default_aux_pool,
-                        checkpoint_storage)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                        checkpoint_storage, agent_user_group)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE
 SET name = excluded.name, archived = excluded.archived, owner = excluded.owner,
     default_compute_pool = excluded.default_compute_pool, default_aux_pool = excluded.default_aux_pool,
-    checkpoint_storage = excluded.checkpoint_storage
+    checkpoint_storage = excluded.checkpoint_storage, agent_user_group = excluded.agent_user_group
 )sql")
       .bind(r.id, r.name, r.archived, r.owner, r.creation_time, r.default_compute_pool, r.default_aux_pool,
-            Document{r.checkpoint_storage})
+            Document{r.checkpoint_storage}, Document{r.agent_user_group})
       .run();
 }
 
@@ -55,14 +55,15 @@ void delete_pin(Connection& connection, UserId user, WorkspaceId workspace) {
 
 std::vector<WorkspaceRecord> read_workspaces(Connection& connection) {
   Query query(connection, R"sql(
-SELECT id, name, archived, owner, creation_time, default_compute_pool, default_aux_pool, checkpoint_storage
+SELECT id, name, archived, owner, creation_time, default_compute_pool, default_aux_pool, checkpoint_storage,
+       agent_user_group
 FROM workspaces
 ORDER BY id
 )sql");
   return collect<WorkspaceRecord>(query, [](Query& row) {
     WorkspaceRecord r;
     row.read(r.id, r.name, r.archived, r.owner, r.creation_time, r.default_compute_pool, r.default_aux_pool,
-             Document{r.checkpoint_storage});
+             Document{r.checkpoint_storage}, Document{r.agent_user_group});
     return r;
   });
 }
