@@ -17,12 +17,12 @@ __all__ = ["post_PostAgentLogs", "post_SyncAgent"]
 
 
 def post_PostAgentLogs(session: Session, *, agentId: str, body: v1PostAgentLogsRequest) -> None:
-    """Lines that tasks wrote; durable when answered, each stored once."""
+    """Store log lines of tasks; they are durable when the call returns, and each is stored once."""
     session.post(f"/api/v1/agents/{quoted(agentId)}/logs", body=body.to_json(omit_unset=True))
 
 
 def post_SyncAgent(session: Session, *, agentId: str, body: v1SyncAgentRequest) -> v1SyncAgentResponse:
-    """An agent says what it has and is told what it shall have."""
+    """Report what an agent runs, and get what it must run."""
     return v1SyncAgentResponse.from_json(
         session.post(f"/api/v1/agents/{quoted(agentId)}/sync", body=body.to_json(omit_unset=True))
     )

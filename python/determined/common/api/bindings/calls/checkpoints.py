@@ -46,17 +46,17 @@ def delete_DeleteCheckpoints(session: Session, *, body: v1DeleteCheckpointsReque
 
 
 def patch_PatchCheckpoints(session: Session, *, body: v1PatchCheckpointsRequest) -> None:
-    """Say which files of checkpoints are left in storage; none: it is deleted."""
+    """Record which files of checkpoints are left in storage; a checkpoint without files is deleted."""
     session.patch("/api/v1/checkpoints", body=body.to_json(omit_unset=True))
 
 
 def post_CheckpointsRemoveFiles(session: Session, *, body: v1CheckpointsRemoveFilesRequest) -> None:
-    """Delete the files of checkpoints that match one of the globs; without globs only look what is there."""
+    """Delete the files of checkpoints that match a glob; without globs, list the files that are in storage."""
     session.post("/api/v1/checkpoints/rm", body=body.to_json(omit_unset=True))
 
 
 def post_UndeleteCheckpoints(session: Session, *, body: v1UndeleteCheckpointsRequest) -> None:
-    """Bring deleted checkpoints back, for as long as the master keeps their files."""
+    """Restore deleted checkpoints while the master still keeps their files."""
     session.post("/api/v1/checkpoints/undelete", body=body.to_json(omit_unset=True))
 
 
@@ -67,7 +67,7 @@ def get_GetTrialMetricsByCheckpoint(
     metricGroup: str | None = None,
     trialSourceInfoType: v1TrialSourceInfoType | None = None,
 ) -> v1GetTrialMetricsByCheckpointResponse:
-    """What trials reported that evaluate the checkpoint or go on from it."""
+    """List the metrics of trials that evaluate or fine-tune a checkpoint."""
     return v1GetTrialMetricsByCheckpointResponse.from_json(
         session.get(
             f"/api/v1/checkpoints/{quoted(checkpointUuid)}/metrics",
@@ -77,7 +77,7 @@ def get_GetTrialMetricsByCheckpoint(
 
 
 def get_GetCheckpoint(session: Session, *, checkpointUuid: str) -> v1GetCheckpointResponse:
-    """One checkpoint."""
+    """Get a checkpoint."""
     return v1GetCheckpointResponse.from_json(session.get(f"/api/v1/checkpoints/{quoted(checkpointUuid)}"))
 
 
@@ -101,7 +101,7 @@ def get_GetExperimentCheckpoints(
     offset: int | None = None,
     limit: int | None = None,
 ) -> v1GetExperimentCheckpointsResponse:
-    """The checkpoints of an experiment."""
+    """List the checkpoints of an experiment."""
     return v1GetExperimentCheckpointsResponse.from_json(
         session.get(
             f"/api/v1/experiments/{id}/checkpoints",
@@ -128,7 +128,7 @@ def get_GetTrialCheckpoints(
     offset: int | None = None,
     limit: int | None = None,
 ) -> v1GetTrialCheckpointsResponse:
-    """The checkpoints of a trial."""
+    """List the checkpoints of a trial."""
     return v1GetTrialCheckpointsResponse.from_json(
         session.get(
             f"/api/v1/trials/{id}/checkpoints",

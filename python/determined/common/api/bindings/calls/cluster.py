@@ -79,7 +79,7 @@ def get_GetAgents(
     limit: int | None = None,
     excludeSlots: bool | None = None,
 ) -> v1GetAgentsResponse:
-    """The agents that are connected."""
+    """List the connected agents."""
     return v1GetAgentsResponse.from_json(
         session.get(
             "/api/v1/agents", {"orderBy": orderBy, "offset": offset, "limit": limit, "excludeSlots": excludeSlots}
@@ -88,7 +88,7 @@ def get_GetAgents(
 
 
 def get_GetAgent(session: Session, *, agentId: str, drain: bool | None = None) -> v1GetAgentResponse:
-    """One agent."""
+    """Get an agent."""
     return v1GetAgentResponse.from_json(session.get(f"/api/v1/agents/{quoted(agentId)}", {"drain": drain}))
 
 
@@ -109,12 +109,12 @@ def post_EnableAgent(
 
 
 def get_GetSlots(session: Session, *, agentId: str, drain: bool | None = None) -> v1GetSlotsResponse:
-    """The slots of an agent."""
+    """List the slots of an agent."""
     return v1GetSlotsResponse.from_json(session.get(f"/api/v1/agents/{quoted(agentId)}/slots", {"drain": drain}))
 
 
 def get_GetSlot(session: Session, *, agentId: str, slotId: str) -> v1GetSlotResponse:
-    """One slot."""
+    """Get a slot of an agent."""
     return v1GetSlotResponse.from_json(session.get(f"/api/v1/agents/{quoted(agentId)}/slots/{quoted(slotId)}"))
 
 
@@ -150,8 +150,8 @@ def get_GetAuditLog(
     beforeId: int | None = None,
     limit: int | None = None,
 ) -> v1GetAuditLogResponse:
-    """What users changed, or tried to, and log-ins, the newest first; 100 unless `limit` says otherwise, older ones
-    by `beforeId`."""
+    """List the audit log, the newest entries first: logins, and what users changed or tried to change; `beforeId`
+    pages to older entries."""
     return v1GetAuditLogResponse.from_json(
         session.get(
             "/api/v1/audit",
@@ -169,57 +169,57 @@ def get_GetAuditLog(
 
 
 def get_GetKubernetesResourceManagers(session: Session) -> v1GetKubernetesResourceManagersResponse:
-    """Kubernetes clusters: there are none."""
+    """List the Kubernetes resource managers (always none)."""
     return v1GetKubernetesResourceManagersResponse.from_json(session.get("/api/v1/k8s-resource-managers"))
 
 
 def get_GetMaster(session: Session) -> v1GetMasterResponse:
-    """This master."""
+    """Get the name, the version and the features of the master."""
     return v1GetMasterResponse.from_json(session.get("/api/v1/master"))
 
 
 def get_GetClusterMessage(session: Session) -> v1GetClusterMessageResponse:
-    """The administrators' message, also one that is still to come."""
+    """Get the cluster message, even if it is not shown yet."""
     return v1GetClusterMessageResponse.from_json(session.get("/api/v1/master/cluster_message"))
 
 
 def put_SetClusterMessage(session: Session, *, body: v1SetClusterMessageRequest) -> None:
-    """Show a message to all users."""
+    """Set the cluster message, which all users see."""
     session.put("/api/v1/master/cluster_message", body=body.to_json(omit_unset=True))
 
 
 def delete_DeleteClusterMessage(session: Session) -> None:
-    """Take the message back."""
+    """Delete the cluster message."""
     session.delete("/api/v1/master/cluster_message")
 
 
 def get_GetMasterConfig(session: Session) -> v1GetMasterConfigResponse:
-    """What the master was started with, and the level of its log."""
+    """Get the configuration that the master was started with, and its log level."""
     return v1GetMasterConfigResponse.from_json(session.get("/api/v1/master/config"))
 
 
 def patch_PatchMasterConfig(session: Session, *, body: v1PatchMasterConfigRequest) -> None:
-    """Change the level of the master's log until it ends."""
+    """Change the log level of the master until it restarts."""
     session.patch("/api/v1/master/config", body=body.to_json(omit_unset=True))
 
 
 def get_MasterLogs(
     session: Session, *, offset: int | None = None, limit: int | None = None, follow: bool | None = None
 ) -> Iterator[v1MasterLogsResponse]:
-    """The newest lines of the master's own log."""
+    """Read the newest lines of the master's log."""
     for item in session.stream("/api/v1/master/logs", {"offset": offset, "limit": limit, "follow": follow}):
         yield v1MasterLogsResponse.from_json(item)
 
 
 def get_GetTelemetry(session: Session) -> v1GetTelemetryResponse:
-    """Whether anything is sent to others: never."""
+    """Get the telemetry settings (telemetry is always off)."""
     return v1GetTelemetryResponse.from_json(session.get("/api/v1/master/telemetry"))
 
 
 def get_GetResourcePools(
     session: Session, *, offset: int | None = None, limit: int | None = None
 ) -> v1GetResourcePoolsResponse:
-    """Resource pools."""
+    """List resource pools."""
     return v1GetResourcePoolsResponse.from_json(
         session.get("/api/v1/resource-pools", {"offset": offset, "limit": limit})
     )
@@ -228,7 +228,7 @@ def get_GetResourcePools(
 def get_ListWorkspacesBoundToRP(
     session: Session, *, resourcePoolName: str, offset: int | None = None, limit: int | None = None
 ) -> v1ListWorkspacesBoundToRPResponse:
-    """Workspaces that alone may use a pool; none: it is open to all."""
+    """List the workspaces that a resource pool is bound to; a pool without bindings is open to all."""
     return v1ListWorkspacesBoundToRPResponse.from_json(
         session.get(
             f"/api/v1/resource-pools/{quoted(resourcePoolName)}/workspace-bindings", {"offset": offset, "limit": limit}
@@ -237,7 +237,7 @@ def get_ListWorkspacesBoundToRP(
 
 
 def post_BindRPToWorkspace(session: Session, *, resourcePoolName: str, body: v1BindRPToWorkspaceRequest) -> None:
-    """Bind a pool to more workspaces."""
+    """Bind a resource pool to more workspaces."""
     session.post(
         f"/api/v1/resource-pools/{quoted(resourcePoolName)}/workspace-bindings", body=body.to_json(omit_unset=True)
     )
@@ -246,7 +246,7 @@ def post_BindRPToWorkspace(session: Session, *, resourcePoolName: str, body: v1B
 def put_OverwriteRPWorkspaceBindings(
     session: Session, *, resourcePoolName: str, body: v1OverwriteRPWorkspaceBindingsRequest
 ) -> None:
-    """Bind a pool to exactly these workspaces."""
+    """Bind a resource pool to exactly the given workspaces."""
     session.put(
         f"/api/v1/resource-pools/{quoted(resourcePoolName)}/workspace-bindings", body=body.to_json(omit_unset=True)
     )
@@ -255,7 +255,7 @@ def put_OverwriteRPWorkspaceBindings(
 def delete_UnbindRPFromWorkspace(
     session: Session, *, resourcePoolName: str, body: v1UnbindRPFromWorkspaceRequest
 ) -> None:
-    """Bind a pool to these workspaces no longer."""
+    """Remove the bindings of a resource pool to the given workspaces."""
     session.delete(
         f"/api/v1/resource-pools/{quoted(resourcePoolName)}/workspace-bindings", body=body.to_json(omit_unset=True)
     )
@@ -268,7 +268,7 @@ def get_ResourceAllocationAggregated(
     endDate: str | None = None,
     period: v1ResourceAllocationAggregationPeriod | None = None,
 ) -> v1ResourceAllocationAggregatedResponse:
-    """Slot-seconds of each day or month."""
+    """Get the slot-seconds used in each day or month."""
     return v1ResourceAllocationAggregatedResponse.from_json(
         session.get(
             "/api/v1/resources/allocation/aggregated", {"startDate": startDate, "endDate": endDate, "period": period}
@@ -279,7 +279,7 @@ def get_ResourceAllocationAggregated(
 def get_ResourceAllocationRaw(
     session: Session, *, timestampAfter: str | None = None, timestampBefore: str | None = None
 ) -> v1ResourceAllocationRawResponse:
-    """Allocations between two times."""
+    """List the allocations between two times."""
     return v1ResourceAllocationRawResponse.from_json(
         session.get(
             "/api/v1/resources/allocation/raw", {"timestampAfter": timestampAfter, "timestampBefore": timestampBefore}

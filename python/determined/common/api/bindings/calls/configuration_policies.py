@@ -27,7 +27,7 @@ __all__ = [
 
 
 def get_GetGlobalConfigPolicies(session: Session, *, workloadType: str) -> v1GetGlobalConfigPoliciesResponse:
-    """What is fixed and limited in configurations everywhere."""
+    """Get the configuration policies of the cluster."""
     return v1GetGlobalConfigPoliciesResponse.from_json(
         session.get(f"/api/v1/config-policies/global/{quoted(workloadType)}")
     )
@@ -36,21 +36,21 @@ def get_GetGlobalConfigPolicies(session: Session, *, workloadType: str) -> v1Get
 def put_PutGlobalConfigPolicies(
     session: Session, *, workloadType: str, body: v1PutGlobalConfigPoliciesRequest
 ) -> v1PutGlobalConfigPoliciesResponse:
-    """Replace what is fixed and limited everywhere."""
+    """Replace the configuration policies of the cluster."""
     return v1PutGlobalConfigPoliciesResponse.from_json(
         session.put(f"/api/v1/config-policies/global/{quoted(workloadType)}", body=body.to_json(omit_unset=True))
     )
 
 
 def delete_DeleteGlobalConfigPolicies(session: Session, *, workloadType: str) -> None:
-    """Fix and limit nothing everywhere."""
+    """Delete the configuration policies of the cluster."""
     session.delete(f"/api/v1/config-policies/global/{quoted(workloadType)}")
 
 
 def get_GetWorkspaceConfigPolicies(
     session: Session, *, workspaceId: int, workloadType: str
 ) -> v1GetWorkspaceConfigPoliciesResponse:
-    """What is fixed and limited in configurations of a workspace."""
+    """Get the configuration policies of a workspace."""
     return v1GetWorkspaceConfigPoliciesResponse.from_json(
         session.get(f"/api/v1/config-policies/workspaces/{workspaceId}/{quoted(workloadType)}")
     )
@@ -59,7 +59,7 @@ def get_GetWorkspaceConfigPolicies(
 def put_PutWorkspaceConfigPolicies(
     session: Session, *, workspaceId: int, workloadType: str, body: v1PutWorkspaceConfigPoliciesRequest
 ) -> v1PutWorkspaceConfigPoliciesResponse:
-    """Replace what is fixed and limited in a workspace."""
+    """Replace the configuration policies of a workspace."""
     return v1PutWorkspaceConfigPoliciesResponse.from_json(
         session.put(
             f"/api/v1/config-policies/workspaces/{workspaceId}/{quoted(workloadType)}",
@@ -69,5 +69,5 @@ def put_PutWorkspaceConfigPolicies(
 
 
 def delete_DeleteWorkspaceConfigPolicies(session: Session, *, workspaceId: int, workloadType: str) -> None:
-    """Fix and limit nothing in a workspace."""
+    """Delete the configuration policies of a workspace."""
     session.delete(f"/api/v1/config-policies/workspaces/{workspaceId}/{quoted(workloadType)}")

@@ -17,12 +17,12 @@ __all__ = ["get_GetSearcherEvents", "post_PostSearcherOperations"]
 def get_GetSearcherEvents(
     session: Session, *, experimentId: int, timeoutSeconds: float | None = None
 ) -> v1GetSearcherEventsResponse:
-    """What happened in a custom search and is not answered yet; waits until there is something."""
+    """Wait for the unanswered events of a custom search."""
     return v1GetSearcherEventsResponse.from_json(
         session.get(f"/api/v1/experiments/{experimentId}/searcher_events", {"timeoutSeconds": timeoutSeconds})
     )
 
 
 def post_PostSearcherOperations(session: Session, *, experimentId: int, body: v1PostSearcherOperationsRequest) -> None:
-    """Answer an event of a custom search, and all before it, with operations."""
+    """Answer an event of a custom search, and all events before it, with operations."""
     session.post(f"/api/v1/experiments/{experimentId}/searcher_operations", body=body.to_json(omit_unset=True))

@@ -94,12 +94,12 @@ __all__ = [
 
 
 def get_GetExperimentLabels(session: Session, *, projectId: int | None = None) -> v1GetExperimentLabelsResponse:
-    """The labels of experiments, of one project or of all, the most used first."""
+    """List the labels of the experiments of one project or of all projects, the most used first."""
     return v1GetExperimentLabelsResponse.from_json(session.get("/api/v1/experiment/labels", {"projectId": projectId}))
 
 
 def post_CreateExperiment(session: Session, *, body: v1CreateExperimentRequest) -> v1CreateExperimentResponse:
-    """Submit an experiment; `template` names a template."""
+    """Submit an experiment, optionally with a template."""
     return v1CreateExperimentResponse.from_json(session.post("/api/v1/experiments", body=body.to_json(omit_unset=True)))
 
 
@@ -127,8 +127,8 @@ def get_GetExperiments(
     limit: int | None = None,
     omitConfig: bool | None = None,
 ) -> v1GetExperimentsResponse:
-    """List experiments; each word of `search` is in the name, description, a label or the user's name, or is the
-    number."""
+    """List experiments; each word of `search` must occur in the name, the description, a label or the user name, or
+    be the experiment's id."""
     return v1GetExperimentsResponse.from_json(
         session.get(
             "/api/v1/experiments",
@@ -159,14 +159,15 @@ def get_GetExperiments(
 
 
 def post_SearchExperiments(session: Session, *, body: v1SearchExperimentsRequest) -> v1SearchExperimentsResponse:
-    """Experiments by a filter and an order of any columns; `filter` is JSON, `sort` like startTime=desc,name=asc."""
+    """Search experiments, filtered and sorted by any columns; `filter` is JSON, `sort` is like
+    startTime=desc,name=asc."""
     return v1SearchExperimentsResponse.from_json(
         session.post("/api/v1/experiments-search", body=body.to_json(omit_unset=True))
     )
 
 
 def post_ContinueExperiment(session: Session, *, body: v1ContinueExperimentRequest) -> v1ContinueExperimentResponse:
-    """A finished experiment goes on from the newest checkpoints of its trials, under its own id."""
+    """Continue a finished experiment from the newest checkpoints of its trials, under the same id."""
     return v1ContinueExperimentResponse.from_json(
         session.post("/api/v1/experiments/continue", body=body.to_json(omit_unset=True))
     )
@@ -175,7 +176,7 @@ def post_ContinueExperiment(session: Session, *, body: v1ContinueExperimentReque
 def get_ExpMetricNames(
     session: Session, *, ids: Sequence[int] | None = None, periodSeconds: int | None = None
 ) -> Iterator[v1ExpMetricNamesResponse]:
-    """Names of the metrics of experiments; with `periodSeconds` again and again until they are over."""
+    """List the metric names of experiments; with `periodSeconds`, repeat until the experiments end."""
     for item in session.stream(
         "/api/v1/experiments/metrics-stream/metric-names", {"ids": ids, "periodSeconds": periodSeconds}
     ):
@@ -185,14 +186,14 @@ def get_ExpMetricNames(
 def post_GetModelDefFile(
     session: Session, *, experimentId: int, body: v1GetModelDefFileRequest
 ) -> v1GetModelDefFileResponse:
-    """One submitted file, as base64."""
+    """Get a submitted file of an experiment in base64."""
     return v1GetModelDefFileResponse.from_json(
         session.post(f"/api/v1/experiments/{experimentId}/file", body=body.to_json(omit_unset=True))
     )
 
 
 def get_GetModelDefTree(session: Session, *, experimentId: int) -> v1GetModelDefTreeResponse:
-    """The submitted files as a tree."""
+    """List the submitted files of an experiment as a tree."""
     return v1GetModelDefTreeResponse.from_json(session.get(f"/api/v1/experiments/{experimentId}/file_tree"))
 
 
@@ -204,7 +205,7 @@ def post_MoveExperiment(session: Session, *, experimentId: int, body: v1MoveExpe
 def get_GetExperimentPareto(
     session: Session, *, experimentId: int, metrics: Sequence[str] | None = None
 ) -> v1GetExperimentParetoResponse:
-    """Validations that no other one of the experiment beats in all of the metrics."""
+    """List the Pareto-optimal validations of an experiment: those that no other validation beats in all metrics."""
     return v1GetExperimentParetoResponse.from_json(
         session.get(f"/api/v1/experiments/{experimentId}/pareto", {"metrics": metrics})
     )
@@ -213,89 +214,88 @@ def get_GetExperimentPareto(
 def get_GetExperimentValidationHistory(
     session: Session, *, experimentId: int
 ) -> v1GetExperimentValidationHistoryResponse:
-    """How the best searcher metric became better."""
+    """List the improvements of the best searcher metric of an experiment."""
     return v1GetExperimentValidationHistoryResponse.from_json(
         session.get(f"/api/v1/experiments/{experimentId}/validation-history")
     )
 
 
 def get_GetExperiment(session: Session, *, experimentId: int) -> v1GetExperimentResponse:
-    """One experiment."""
+    """Get an experiment."""
     return v1GetExperimentResponse.from_json(session.get(f"/api/v1/experiments/{experimentId}"))
 
 
 def delete_DeleteExperiment(session: Session, *, experimentId: int) -> None:
-    """Delete a finished experiment, its checkpoints and its event files."""
+    """Delete a finished experiment with its checkpoints and TensorBoard files."""
     session.delete(f"/api/v1/experiments/{experimentId}")
 
 
 def patch_PatchExperiment(
     session: Session, *, experiment_id: int, body: v1PatchExperiment
 ) -> v1PatchExperimentResponse:
-    """Change name, description, notes, labels, resources (maxSlots, null for none; weight; priority), the policy for
-    checkpoints, or how large the search is (maxTrials, maxLength, maxConcurrentTrials, numRounds): that of a
-    completed experiment, too."""
+    """Change the name, description, notes, labels, resources, checkpoint policy or size of the search of an
+    experiment; a larger size continues a completed search."""
     return v1PatchExperimentResponse.from_json(
         session.patch(f"/api/v1/experiments/{experiment_id}", body=body.to_json(omit_unset=True))
     )
 
 
 def post_ActivateExperiment(session: Session, *, id: int) -> None:
-    """Activate the experiment."""
+    """Activate an experiment."""
     session.post(f"/api/v1/experiments/{id}/activate")
 
 
 def post_ArchiveExperiment(session: Session, *, id: int) -> None:
-    """Archive the experiment."""
+    """Archive an experiment."""
     session.post(f"/api/v1/experiments/{id}/archive")
 
 
 def post_CancelExperiment(session: Session, *, id: int) -> None:
-    """Cancel the experiment."""
+    """Cancel an experiment."""
     session.post(f"/api/v1/experiments/{id}/cancel")
 
 
 def post_KillExperiment(session: Session, *, id: int) -> None:
-    """Kill the experiment."""
+    """Kill an experiment."""
     session.post(f"/api/v1/experiments/{id}/kill")
 
 
 def put_PutExperimentLabel(session: Session, *, experimentId: int, label: str) -> v1PutExperimentLabelResponse:
-    """Add a label."""
+    """Add a label to an experiment."""
     return v1PutExperimentLabelResponse.from_json(
         session.put(f"/api/v1/experiments/{experimentId}/labels/{quoted(label)}")
     )
 
 
 def delete_DeleteExperimentLabel(session: Session, *, experimentId: int, label: str) -> v1DeleteExperimentLabelResponse:
-    """Remove a label."""
+    """Remove a label from an experiment."""
     return v1DeleteExperimentLabelResponse.from_json(
         session.delete(f"/api/v1/experiments/{experimentId}/labels/{quoted(label)}")
     )
 
 
 def get_GetModelDef(session: Session, *, experimentId: int) -> v1GetModelDefResponse:
-    """The submitted files as a base64 tar.gz."""
+    """Get the submitted files of an experiment as a tar.gz archive in base64."""
     return v1GetModelDefResponse.from_json(session.get(f"/api/v1/experiments/{experimentId}/model_def"))
 
 
 def post_PauseExperiment(session: Session, *, id: int) -> None:
-    """Pause the experiment."""
+    """Pause an experiment."""
     session.post(f"/api/v1/experiments/{id}/pause")
 
 
 def delete_DeleteTensorboardFiles(session: Session, *, experimentId: int) -> None:
-    """Delete what a finished experiment's trials wrote for TensorBoard."""
+    """Delete the TensorBoard files of a finished experiment."""
     session.delete(f"/api/v1/experiments/{experimentId}/tensorboard-files")
 
 
 def post_UnarchiveExperiment(session: Session, *, id: int) -> None:
-    """Unarchive the experiment."""
+    """Unarchive an experiment."""
     session.post(f"/api/v1/experiments/{id}/unarchive")
 
 
 def post_PreviewHPSearch(session: Session, *, body: v1PreviewHPSearchRequest) -> v1PreviewHPSearchResponse:
-    """What a search would do, without doing it."""
+    """Preview the trials of a search without running it."""
     return v1PreviewHPSearchResponse.from_json(
         session.post("/api/v1/preview-hp-search", body=body.to_json(omit_unset=True))
     )
@@ -304,7 +304,7 @@ def post_PreviewHPSearch(session: Session, *, body: v1PreviewHPSearchRequest) ->
 def post_ActivateExperiments(
     session: Session, *, projectId: int, body: v1ActivateExperimentsRequest
 ) -> v1ActivateExperimentsResponse:
-    """Activate many experiments: these, or with `filters` all that match; each has a result."""
+    """Activate several experiments: those listed, or all that match `filters`; reports one result for each."""
     return v1ActivateExperimentsResponse.from_json(
         session.post(f"/api/v1/projects/{projectId}/experiments/activate", body=body.to_json(omit_unset=True))
     )
@@ -313,7 +313,7 @@ def post_ActivateExperiments(
 def post_ArchiveExperiments(
     session: Session, *, projectId: int, body: v1ArchiveExperimentsRequest
 ) -> v1ArchiveExperimentsResponse:
-    """Archive many experiments: these, or with `filters` all that match; each has a result."""
+    """Archive several experiments: those listed, or all that match `filters`; reports one result for each."""
     return v1ArchiveExperimentsResponse.from_json(
         session.post(f"/api/v1/projects/{projectId}/experiments/archive", body=body.to_json(omit_unset=True))
     )
@@ -322,7 +322,7 @@ def post_ArchiveExperiments(
 def post_CancelExperiments(
     session: Session, *, projectId: int, body: v1CancelExperimentsRequest
 ) -> v1CancelExperimentsResponse:
-    """Cancel many experiments: these, or with `filters` all that match; each has a result."""
+    """Cancel several experiments: those listed, or all that match `filters`; reports one result for each."""
     return v1CancelExperimentsResponse.from_json(
         session.post(f"/api/v1/projects/{projectId}/experiments/cancel", body=body.to_json(omit_unset=True))
     )
@@ -331,7 +331,7 @@ def post_CancelExperiments(
 def delete_DeleteExperiments(
     session: Session, *, projectId: int, body: v1DeleteExperimentsRequest
 ) -> v1DeleteExperimentsResponse:
-    """Delete many experiments: these, or with `filters` all that match; each has a result."""
+    """Delete several experiments: those listed, or all that match `filters`; reports one result for each."""
     return v1DeleteExperimentsResponse.from_json(
         session.delete(f"/api/v1/projects/{projectId}/experiments/delete", body=body.to_json(omit_unset=True))
     )
@@ -340,7 +340,7 @@ def delete_DeleteExperiments(
 def post_KillExperiments(
     session: Session, *, projectId: int, body: v1KillExperimentsRequest
 ) -> v1KillExperimentsResponse:
-    """Kill many experiments: these, or with `filters` all that match; each has a result."""
+    """Kill several experiments: those listed, or all that match `filters`; reports one result for each."""
     return v1KillExperimentsResponse.from_json(
         session.post(f"/api/v1/projects/{projectId}/experiments/kill", body=body.to_json(omit_unset=True))
     )
@@ -349,7 +349,7 @@ def post_KillExperiments(
 def post_MoveExperiments(
     session: Session, *, projectId: int, body: v1MoveExperimentsRequest
 ) -> v1MoveExperimentsResponse:
-    """Move many experiments: these, or with `filters` all that match; each has a result."""
+    """Move several experiments: those listed, or all that match `filters`; reports one result for each."""
     return v1MoveExperimentsResponse.from_json(
         session.post(f"/api/v1/projects/{projectId}/experiments/move", body=body.to_json(omit_unset=True))
     )
@@ -358,7 +358,7 @@ def post_MoveExperiments(
 def post_PauseExperiments(
     session: Session, *, projectId: int, body: v1PauseExperimentsRequest
 ) -> v1PauseExperimentsResponse:
-    """Pause many experiments: these, or with `filters` all that match; each has a result."""
+    """Pause several experiments: those listed, or all that match `filters`; reports one result for each."""
     return v1PauseExperimentsResponse.from_json(
         session.post(f"/api/v1/projects/{projectId}/experiments/pause", body=body.to_json(omit_unset=True))
     )
@@ -367,12 +367,12 @@ def post_PauseExperiments(
 def post_UnarchiveExperiments(
     session: Session, *, projectId: int, body: v1UnarchiveExperimentsRequest
 ) -> v1UnarchiveExperimentsResponse:
-    """Unarchive many experiments: these, or with `filters` all that match; each has a result."""
+    """Unarchive several experiments: those listed, or all that match `filters`; reports one result for each."""
     return v1UnarchiveExperimentsResponse.from_json(
         session.post(f"/api/v1/projects/{projectId}/experiments/unarchive", body=body.to_json(omit_unset=True))
     )
 
 
 def post_Simulate(session: Session, *, body: v1SimulateRequest) -> v1SimulateResponse:
-    """What experiments would do on a cluster, without running them."""
+    """Simulate experiments on a cluster without running them."""
     return v1SimulateResponse.from_json(session.post("/api/v1/simulate", body=body.to_json(omit_unset=True)))

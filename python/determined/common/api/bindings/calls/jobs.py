@@ -31,7 +31,7 @@ def get_GetJobs(
     offset: int | None = None,
     limit: int | None = None,
 ) -> v1GetJobsResponse:
-    """List the jobs in the queue, in the form that older clients read."""
+    """List the jobs in the queue (for older clients)."""
     return v1GetJobsResponse.from_json(
         session.get(
             "/api/v1/job-queues",
@@ -41,7 +41,7 @@ def get_GetJobs(
 
 
 def post_UpdateJobQueue(session: Session, *, body: v1UpdateJobQueueRequest) -> None:
-    """Change order, priority, weight or pool of jobs; one after the other, up to the first error."""
+    """Change the order, priority, weight or resource pool of jobs, one after the other until the first error."""
     session.post("/api/v1/job-queues", body=body.to_json(omit_unset=True))
 
 
@@ -54,7 +54,7 @@ def get_GetJobsV2(
     offset: int | None = None,
     limit: int | None = None,
 ) -> v1GetJobsV2Response:
-    """List the jobs in the queue of a resource pool, or of all."""
+    """List the jobs in the queue of one resource pool or of all."""
     return v1GetJobsV2Response.from_json(
         session.get(
             "/api/v1/job-queues-v2",
@@ -64,12 +64,12 @@ def get_GetJobsV2(
 
 
 def get_GetJobQueueStats(session: Session, *, resourcePools: Sequence[str] | None = None) -> v1GetJobQueueStatsResponse:
-    """How many jobs run and wait in each resource pool."""
+    """Count the running and waiting jobs in each resource pool."""
     return v1GetJobQueueStatsResponse.from_json(
         session.get("/api/v1/job-queues/stats", {"resourcePools": resourcePools})
     )
 
 
 def get_GetJobReason(session: Session, *, jobId: str) -> v1GetJobReasonResponse:
-    """Why a job waits: for each of its trials. By the job's id, the experiment's number, or the task's id."""
+    """Explain why a job is waiting; give the id of the job, the experiment or the task."""
     return v1GetJobReasonResponse.from_json(session.get(f"/api/v1/job-queues/{quoted(jobId)}/why"))

@@ -38,20 +38,20 @@ __all__ = [
 
 
 def post_CleanupLogs(session: Session) -> v1CleanupLogsResponse:
-    """Delete now the logs that are kept no longer."""
+    """Delete all expired logs now."""
     return v1CleanupLogsResponse.from_json(session.post("/api/v1/cleanup_logs"))
 
 
 def put_PutExperimentRetainLogs(session: Session, *, experimentId: int, body: v1PutExperimentRetainLogsRequest) -> None:
-    """For how many days after its end the log is kept: -1, as long as the experiment is; 0, until logs are deleted
-    next."""
+    """Set how many days a log is kept after the end; -1 keeps it as long as the experiment exists, 0 until the next
+    cleanup."""
     session.put(f"/api/v1/experiments/{experimentId}/retain_logs", body=body.to_json(omit_unset=True))
 
 
 def put_PutExperimentsRetainLogs(
     session: Session, *, projectId: int, body: v1PutExperimentsRetainLogsRequest
 ) -> v1PutExperimentsRetainLogsResponse:
-    """For how many days after their end the logs of many experiments are kept; each has a result."""
+    """Set how many days the logs of several experiments are kept after they end; reports one result for each."""
     return v1PutExperimentsRetainLogsResponse.from_json(
         session.put(f"/api/v1/projects/{projectId}/experiments/retain_logs", body=body.to_json(omit_unset=True))
     )
@@ -77,7 +77,7 @@ def get_TaskLogs(
     afterId: int | None = None,
     beforeId: int | None = None,
 ) -> Iterator[v1TaskLogsResponse]:
-    """A task's log; `follow` waits for more until it is over."""
+    """Read the log of a task; `follow` waits for more lines until the task ends."""
     for item in session.stream(
         f"/api/v1/tasks/{quoted(taskId)}/logs",
         {
@@ -104,13 +104,13 @@ def get_TaskLogs(
 def get_TaskLogsFields(
     session: Session, *, taskId: str, follow: bool | None = None
 ) -> Iterator[v1TaskLogsFieldsResponse]:
-    """What occurs in the task's log that it can be filtered by, so far."""
+    """List the values by which the log of a task can be filtered."""
     for item in session.stream(f"/api/v1/tasks/{quoted(taskId)}/logs/fields", {"follow": follow}):
         yield v1TaskLogsFieldsResponse.from_json(item)
 
 
 def get_GetTrialRemainingLogRetentionDays(session: Session, *, id: int) -> v1GetTrialRemainingLogRetentionDaysResponse:
-    """For how many days the log will be kept: -1, as long as the experiment is."""
+    """Get for how many more days the log of a trial is kept; -1 for as long as the experiment exists."""
     return v1GetTrialRemainingLogRetentionDaysResponse.from_json(
         session.get(f"/api/v1/trials/{id}/remaining_log_retention_days")
     )
@@ -136,7 +136,7 @@ def get_TrialLogs(
     afterId: int | None = None,
     beforeId: int | None = None,
 ) -> Iterator[v1TrialLogsResponse]:
-    """The trial's log; `follow` waits for more until it is over."""
+    """Read the log of a trial; `follow` waits for more lines until the trial ends."""
     for item in session.stream(
         f"/api/v1/trials/{trialId}/logs",
         {
@@ -163,12 +163,12 @@ def get_TrialLogs(
 def get_TrialLogsFields(
     session: Session, *, trialId: int, follow: bool | None = None
 ) -> Iterator[v1TrialLogsFieldsResponse]:
-    """What occurs in the trial's log that it can be filtered by, so far."""
+    """List the values by which the log of a trial can be filtered."""
     for item in session.stream(f"/api/v1/trials/{trialId}/logs/fields", {"follow": follow}):
         yield v1TrialLogsFieldsResponse.from_json(item)
 
 
 def put_PutTrialRetainLogs(session: Session, *, trialId: int, body: v1PutTrialRetainLogsRequest) -> None:
-    """For how many days after its end the log is kept: -1, as long as the experiment is; 0, until logs are deleted
-    next."""
+    """Set how many days a log is kept after the end; -1 keeps it as long as the experiment exists, 0 until the next
+    cleanup."""
     session.put(f"/api/v1/trials/{trialId}/retain_logs", body=body.to_json(omit_unset=True))

@@ -49,7 +49,7 @@ __all__ = [
 
 
 def get_GetModelLabels(session: Session, *, workspaceId: int | None = None) -> v1GetModelLabelsResponse:
-    """The labels of all models, the most used first."""
+    """List the labels of all models, the most used first."""
     return v1GetModelLabelsResponse.from_json(session.get("/api/v1/model/labels", {"workspaceId": workspaceId}))
 
 
@@ -99,34 +99,34 @@ def post_PostModel(session: Session, *, body: v1PostModelRequest) -> v1PostModel
 
 
 def get_GetModel(session: Session, *, modelName: str) -> v1GetModelResponse:
-    """One model, by its name or id."""
+    """Get a model by name or id."""
     return v1GetModelResponse.from_json(session.get(f"/api/v1/models/{quoted(modelName)}"))
 
 
 def patch_PatchModel(session: Session, *, modelName: str, body: v1PatchModel) -> v1PatchModelResponse:
-    """Change name, description, notes, labels, metadata or workspace of a model."""
+    """Change the name, description, notes, labels, metadata or workspace of a model."""
     return v1PatchModelResponse.from_json(
         session.patch(f"/api/v1/models/{quoted(modelName)}", body=body.to_json(omit_unset=True))
     )
 
 
 def delete_DeleteModel(session: Session, *, modelName: str) -> None:
-    """Delete a model and its versions; the checkpoints stay and may be collected."""
+    """Delete a model and its versions; their checkpoints are no longer protected from deletion."""
     session.delete(f"/api/v1/models/{quoted(modelName)}")
 
 
 def post_ArchiveModel(session: Session, *, modelName: str) -> None:
-    """Archive the model."""
+    """Archive a model."""
     session.post(f"/api/v1/models/{quoted(modelName)}/archive")
 
 
 def post_MoveModel(session: Session, *, modelName: str, body: v1MoveModelRequest) -> None:
-    """Move the model to another workspace."""
+    """Move a model to another workspace."""
     session.post(f"/api/v1/models/{quoted(modelName)}/move", body=body.to_json(omit_unset=True))
 
 
 def post_UnarchiveModel(session: Session, *, modelName: str) -> None:
-    """Unarchive the model."""
+    """Unarchive a model."""
     session.post(f"/api/v1/models/{quoted(modelName)}/unarchive")
 
 
@@ -139,7 +139,7 @@ def get_GetModelVersions(
     offset: int | None = None,
     limit: int | None = None,
 ) -> v1GetModelVersionsResponse:
-    """The versions of a model, the latest first."""
+    """List the versions of a model, the latest first."""
     return v1GetModelVersionsResponse.from_json(
         session.get(
             f"/api/v1/models/{quoted(modelName)}/versions",
@@ -151,14 +151,14 @@ def get_GetModelVersions(
 def post_PostModelVersion(
     session: Session, *, modelName: str, body: v1PostModelVersionRequest
 ) -> v1PostModelVersionResponse:
-    """Make a completed checkpoint the next version; it is kept from now on."""
+    """Register a completed checkpoint as the next version of a model; the checkpoint is then kept."""
     return v1PostModelVersionResponse.from_json(
         session.post(f"/api/v1/models/{quoted(modelName)}/versions", body=body.to_json(omit_unset=True))
     )
 
 
 def get_GetModelVersion(session: Session, *, modelName: str, modelVersionNum: int) -> v1GetModelVersionResponse:
-    """One version; 0 and -1 are the latest."""
+    """Get a version of a model; 0 and -1 mean the latest."""
     return v1GetModelVersionResponse.from_json(
         session.get(f"/api/v1/models/{quoted(modelName)}/versions/{modelVersionNum}")
     )
@@ -167,7 +167,7 @@ def get_GetModelVersion(session: Session, *, modelName: str, modelVersionNum: in
 def patch_PatchModelVersion(
     session: Session, *, modelName: str, modelVersionNum: int, body: v1PatchModelVersion
 ) -> v1PatchModelVersionResponse:
-    """Change name, comment, notes, labels or metadata of a version."""
+    """Change the name, comment, notes, labels or metadata of a model version."""
     return v1PatchModelVersionResponse.from_json(
         session.patch(
             f"/api/v1/models/{quoted(modelName)}/versions/{modelVersionNum}", body=body.to_json(omit_unset=True)
@@ -176,7 +176,7 @@ def patch_PatchModelVersion(
 
 
 def delete_DeleteModelVersion(session: Session, *, modelName: str, modelVersionNum: int) -> None:
-    """Remove a version; its checkpoint stays and may be collected."""
+    """Delete a model version; its checkpoint is no longer protected from deletion."""
     session.delete(f"/api/v1/models/{quoted(modelName)}/versions/{modelVersionNum}")
 
 
@@ -188,7 +188,7 @@ def get_GetTrialMetricsByModelVersion(
     metricGroup: str | None = None,
     trialSourceInfoType: v1TrialSourceInfoType | None = None,
 ) -> v1GetTrialMetricsByModelVersionResponse:
-    """What trials reported that evaluate this version of the model or go on from it."""
+    """List the metrics of trials that evaluate or fine-tune a model version."""
     return v1GetTrialMetricsByModelVersionResponse.from_json(
         session.get(
             f"/api/v1/models/{quoted(modelName)}/versions/{modelVersionNum}/metrics",

@@ -39,7 +39,7 @@ __all__ = [
 def put_PutExperiment(
     session: Session, *, externalExperimentId: str, body: v1CreateExperimentRequest
 ) -> v1PutExperimentResponse:
-    """The unmanaged experiment of this name, made where there is none yet."""
+    """Get or create the unmanaged experiment with this external id."""
     return v1PutExperimentResponse.from_json(
         session.put(
             f"/api/v1/experiments/by-external-id/{quoted(externalExperimentId)}", body=body.to_json(omit_unset=True)
@@ -50,45 +50,45 @@ def put_PutExperiment(
 def post_RunPrepareForReporting(
     session: Session, *, body: v1RunPrepareForReportingRequest
 ) -> v1RunPrepareForReportingResponse:
-    """The trial is about to report; its checkpoints are where its configuration says."""
+    """Announce that an unmanaged trial is about to report; its checkpoints are where its configuration says."""
     return v1RunPrepareForReportingResponse.from_json(
         session.post("/api/v1/runs/start", body=body.to_json(omit_unset=True))
     )
 
 
 def post_PostTaskLogs(session: Session, *, body: v1PostTaskLogsRequest) -> None:
-    """Log lines of a trial outside the cluster, or of the task that sends them."""
+    """Store log lines of an unmanaged trial, or of the task that sends them."""
     session.post("/api/v1/task/logs", body=body.to_json(omit_unset=True))
 
 
 def post_CreateTrial(session: Session, *, body: v1CreateTrialRequest) -> v1CreateTrialResponse:
-    """A new trial of an unmanaged experiment."""
+    """Create a trial of an unmanaged experiment."""
     return v1CreateTrialResponse.from_json(session.post("/api/v1/trials", body=body.to_json(omit_unset=True)))
 
 
 def put_PutTrial(session: Session, *, body: v1PutTrialRequest) -> v1PutTrialResponse:
-    """The trial of this name of an unmanaged experiment, made where there is none yet."""
+    """Get or create the trial of an unmanaged experiment with this external id."""
     return v1PutTrialResponse.from_json(session.put("/api/v1/trials", body=body.to_json(omit_unset=True)))
 
 
 def get_GetTrialByExternalID(
     session: Session, *, externalExperimentId: str, externalTrialId: str
 ) -> v1GetTrialByExternalIDResponse:
-    """A trial by the names that its processes gave it and its experiment."""
+    """Get a trial by the external ids of its experiment and itself."""
     return v1GetTrialByExternalIDResponse.from_json(
         session.get(f"/api/v1/trials/by-external-id/{quoted(externalExperimentId)}/{quoted(externalTrialId)}")
     )
 
 
 def patch_PatchTrial(session: Session, *, trialId: int, body: v1PatchTrialRequest) -> v1PatchTrialResponse:
-    """How a trial outside the cluster is; without a state only that its process lives."""
+    """Report the state of an unmanaged trial, or, without a state, that its process is alive."""
     return v1PatchTrialResponse.from_json(
         session.patch(f"/api/v1/trials/{trialId}", body=body.to_json(omit_unset=True))
     )
 
 
 def post_StartTrial(session: Session, *, trialId: int, body: v1StartTrialRequest) -> v1StartTrialResponse:
-    """Begins a run of a trial outside the cluster; `resume`: from its latest checkpoint."""
+    """Start a run of an unmanaged trial; `resume` continues from its latest checkpoint."""
     return v1StartTrialResponse.from_json(
         session.post(f"/api/v1/trials/{trialId}/start", body=body.to_json(omit_unset=True))
     )

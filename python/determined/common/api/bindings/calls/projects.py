@@ -53,12 +53,12 @@ __all__ = [
 
 
 def get_GetProjectByKey(session: Session, *, key: str) -> v1GetProjectByKeyResponse:
-    """The project of a key."""
+    """Get a project by key."""
     return v1GetProjectByKeyResponse.from_json(session.get(f"/api/v1/projects/key/{quoted(key)}"))
 
 
 def get_GetProject(session: Session, *, id: int) -> v1GetProjectResponse:
-    """One project."""
+    """Get a project."""
     return v1GetProjectResponse.from_json(session.get(f"/api/v1/projects/{id}"))
 
 
@@ -68,38 +68,38 @@ def patch_PatchProject(session: Session, *, id: int, body: v1PatchProject) -> v1
 
 
 def delete_DeleteProject(session: Session, *, id: int) -> v1DeleteProjectResponse:
-    """Delete a project, and all experiments in it."""
+    """Delete a project and all experiments in it."""
     return v1DeleteProjectResponse.from_json(session.delete(f"/api/v1/projects/{id}"))
 
 
 def post_ArchiveProject(session: Session, *, id: int) -> None:
-    """Close a project: nothing new comes in."""
+    """Archive a project, so that it accepts nothing new."""
     session.post(f"/api/v1/projects/{id}/archive")
 
 
 def get_GetProjectColumns(
     session: Session, *, id: int, tableType: v1TableType | None = None
 ) -> v1GetProjectColumnsResponse:
-    """What the project's experiments, or runs, can be filtered and ordered by."""
+    """List the columns by which the experiments or runs of a project can be filtered and sorted."""
     return v1GetProjectColumnsResponse.from_json(
         session.get(f"/api/v1/projects/{id}/columns", {"tableType": tableType})
     )
 
 
 def get_GetProjectNumericMetricsRange(session: Session, *, id: int) -> v1GetProjectNumericMetricsRangeResponse:
-    """The least and the greatest value of each metric in the project."""
+    """Get the smallest and the largest value of each metric in a project."""
     return v1GetProjectNumericMetricsRangeResponse.from_json(
         session.get(f"/api/v1/projects/{id}/experiments/metric-ranges")
     )
 
 
 def post_UnarchiveProject(session: Session, *, id: int) -> None:
-    """Open a project again."""
+    """Unarchive a project."""
     session.post(f"/api/v1/projects/{id}/unarchive")
 
 
 def get_GetMetadataValues(session: Session, *, projectId: int, key: str) -> v1GetMetadataValuesResponse:
-    """The texts that trials of the project have at this key of their metadata."""
+    """List the text values of a metadata key among the trials of a project."""
     return v1GetMetadataValuesResponse.from_json(session.get(f"/api/v1/projects/{projectId}/metadata/{quoted(key)}"))
 
 
@@ -125,14 +125,14 @@ def post_AddProjectNote(session: Session, *, projectId: int, body: v1Note) -> v1
 
 
 def get_GetProjectsByUserActivity(session: Session, *, limit: int | None = None) -> v1GetProjectsByUserActivityResponse:
-    """The projects at which the caller looked, or into which the caller submitted, last."""
+    """List the projects that the caller viewed or submitted to last."""
     return v1GetProjectsByUserActivityResponse.from_json(
         session.get("/api/v1/user/projects/activity", {"limit": limit})
     )
 
 
 def post_PostUserActivity(session: Session, *, body: v1PostUserActivityRequest) -> None:
-    """The caller looks at a project."""
+    """Record that the caller viewed a project."""
     session.post("/api/v1/users/activity", body=body.to_json(omit_unset=True))
 
 

@@ -49,85 +49,85 @@ __all__ = [
 
 
 def post_CreateGroup(session: Session, *, body: v1CreateGroupRequest) -> v1CreateGroupResponse:
-    """Make a group of users."""
+    """Create a group of users."""
     return v1CreateGroupResponse.from_json(session.post("/api/v1/groups", body=body.to_json(omit_unset=True)))
 
 
 def post_GetGroups(session: Session, *, body: v1GetGroupsRequest) -> v1GetGroupsResponse:
-    """Groups, all or those of a user or a name."""
+    """List groups, optionally only those with a given user or name."""
     return v1GetGroupsResponse.from_json(session.post("/api/v1/groups/search", body=body.to_json(omit_unset=True)))
 
 
 def get_GetGroup(session: Session, *, groupId: int) -> v1GetGroupResponse:
-    """A group and its users."""
+    """Get a group and its users."""
     return v1GetGroupResponse.from_json(session.get(f"/api/v1/groups/{groupId}"))
 
 
 def put_UpdateGroup(session: Session, *, groupId: int, body: v1UpdateGroupRequest) -> v1UpdateGroupResponse:
-    """Rename a group, put users into it and take others out."""
+    """Rename a group, add users to it or remove users from it."""
     return v1UpdateGroupResponse.from_json(session.put(f"/api/v1/groups/{groupId}", body=body.to_json(omit_unset=True)))
 
 
 def delete_DeleteGroup(session: Session, *, groupId: int) -> None:
-    """Delete a group and take its roles away."""
+    """Delete a group and its role assignments."""
     session.delete(f"/api/v1/groups/{groupId}")
 
 
 def get_GetPermissionsSummary(session: Session) -> v1GetPermissionsSummaryResponse:
-    """The caller's roles; they count where the master enforces roles."""
+    """Get the roles and permissions of the caller; they apply if the master uses role-based access control."""
     return v1GetPermissionsSummaryResponse.from_json(session.get("/api/v1/permissions/summary"))
 
 
 def post_AssignRoles(session: Session, *, body: v1AssignRolesRequest) -> None:
-    """Give users and groups roles; all or none."""
+    """Assign roles to users and groups, all or none."""
     session.post("/api/v1/roles/add-assignments", body=body.to_json(omit_unset=True))
 
 
 def post_RemoveAssignments(session: Session, *, body: v1RemoveAssignmentsRequest) -> None:
-    """Take roles from users and groups; all or none."""
+    """Remove roles from users and groups, all or none."""
     session.post("/api/v1/roles/remove-assignments", body=body.to_json(omit_unset=True))
 
 
 def post_ListRoles(session: Session, *, body: v1ListRolesRequest) -> v1ListRolesResponse:
-    """All roles with their permissions."""
+    """List all roles with their permissions."""
     return v1ListRolesResponse.from_json(session.post("/api/v1/roles/search", body=body.to_json(omit_unset=True)))
 
 
 def post_SearchRolesAssignableToScope(
     session: Session, *, body: v1SearchRolesAssignableToScopeRequest
 ) -> v1SearchRolesAssignableToScopeResponse:
-    """The roles that can be assigned in a workspace, or for the whole cluster."""
+    """List the roles that can be assigned in a workspace or for the whole cluster."""
     return v1SearchRolesAssignableToScopeResponse.from_json(
         session.post("/api/v1/roles/search/by-assignability", body=body.to_json(omit_unset=True))
     )
 
 
 def get_GetRolesAssignedToGroup(session: Session, *, groupId: int) -> v1GetRolesAssignedToGroupResponse:
-    """The roles of a group, as far as the caller may know."""
+    """List the roles of a group that the caller can view."""
     return v1GetRolesAssignedToGroupResponse.from_json(session.get(f"/api/v1/roles/search/by-group/{groupId}"))
 
 
 def post_GetRolesByID(session: Session, *, body: v1GetRolesByIDRequest) -> v1GetRolesByIDResponse:
-    """Roles, and who has them as far as the caller may know."""
+    """Get roles by id, with those of their assignments that the caller can view."""
     return v1GetRolesByIDResponse.from_json(
         session.post("/api/v1/roles/search/by-ids", body=body.to_json(omit_unset=True))
     )
 
 
 def get_GetRolesAssignedToUser(session: Session, *, userId: int) -> v1GetRolesAssignedToUserResponse:
-    """The roles of a user, as far as the caller may know."""
+    """List the roles of a user that the caller can view."""
     return v1GetRolesAssignedToUserResponse.from_json(session.get(f"/api/v1/roles/search/by-user/{userId}"))
 
 
 def get_GetGroupsAndUsersAssignedToWorkspace(
     session: Session, *, workspaceId: int, name: str | None = None
 ) -> v1GetGroupsAndUsersAssignedToWorkspaceResponse:
-    """Who has a role in a workspace."""
+    """List the users and groups that have a role in a workspace."""
     return v1GetGroupsAndUsersAssignedToWorkspaceResponse.from_json(
         session.get(f"/api/v1/roles/workspace/{workspaceId}", {"name": name})
     )
 
 
 def patch_AssignMultipleGroups(session: Session, *, body: v1AssignMultipleGroupsRequest) -> None:
-    """Put many users into groups and take them out of others."""
+    """Add several users to groups or remove them from groups."""
     session.patch("/api/v1/users/assignments", body=body.to_json(omit_unset=True))

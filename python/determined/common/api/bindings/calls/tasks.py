@@ -88,7 +88,7 @@ __all__ = [
 
 
 def get_GetAllocation(session: Session, *, allocationId: str) -> v1GetAllocationResponse:
-    """One run of a task."""
+    """Get an allocation."""
     return v1GetAllocationResponse.from_json(session.get(f"/api/v1/allocations/{quoted(allocationId)}"))
 
 
@@ -108,7 +108,7 @@ def get_GetCommands(
     userIds: Sequence[int] | None = None,
     workspaceId: int | None = None,
 ) -> v1GetCommandsResponse:
-    """List commands, also those that are over."""
+    """List commands, including finished ones."""
     return v1GetCommandsResponse.from_json(
         session.get(
             "/api/v1/commands",
@@ -126,7 +126,7 @@ def get_GetCommands(
 
 
 def get_GetCommand(session: Session, *, commandId: str) -> v1GetCommandResponse:
-    """One command."""
+    """Get a command."""
     return v1GetCommandResponse.from_json(session.get(f"/api/v1/commands/{quoted(commandId)}"))
 
 
@@ -138,7 +138,7 @@ def post_KillCommand(session: Session, *, commandId: str) -> v1KillCommandRespon
 def post_SetCommandPriority(
     session: Session, *, commandId: str, body: v1SetCommandPriorityRequest
 ) -> v1SetCommandPriorityResponse:
-    """Set the priority of a command: 1 to 99, lower is more important."""
+    """Set the priority of a command, from 1 to 99; a smaller number means more important."""
     return v1SetCommandPriorityResponse.from_json(
         session.post(f"/api/v1/commands/{quoted(commandId)}/set_priority", body=body.to_json(omit_unset=True))
     )
@@ -160,7 +160,7 @@ def get_GetNotebooks(
     userIds: Sequence[int] | None = None,
     workspaceId: int | None = None,
 ) -> v1GetNotebooksResponse:
-    """List notebooks, also those that are over."""
+    """List notebooks, including finished ones."""
     return v1GetNotebooksResponse.from_json(
         session.get(
             "/api/v1/notebooks",
@@ -178,7 +178,7 @@ def get_GetNotebooks(
 
 
 def get_GetNotebook(session: Session, *, notebookId: str) -> v1GetNotebookResponse:
-    """One notebook."""
+    """Get a notebook."""
     return v1GetNotebookResponse.from_json(session.get(f"/api/v1/notebooks/{quoted(notebookId)}"))
 
 
@@ -188,14 +188,14 @@ def post_KillNotebook(session: Session, *, notebookId: str) -> v1KillNotebookRes
 
 
 def put_IdleNotebook(session: Session, *, notebookId: str, body: v1IdleNotebookRequest) -> None:
-    """The same, as the original's notebooks say it."""
+    """Report whether a notebook is idle (for older clients)."""
     session.put(f"/api/v1/notebooks/{quoted(notebookId)}/report_idle", body=body.to_json(omit_unset=True))
 
 
 def post_SetNotebookPriority(
     session: Session, *, notebookId: str, body: v1SetNotebookPriorityRequest
 ) -> v1SetNotebookPriorityResponse:
-    """Set the priority of a notebook: 1 to 99, lower is more important."""
+    """Set the priority of a notebook, from 1 to 99; a smaller number means more important."""
     return v1SetNotebookPriorityResponse.from_json(
         session.post(f"/api/v1/notebooks/{quoted(notebookId)}/set_priority", body=body.to_json(omit_unset=True))
     )
@@ -217,7 +217,7 @@ def get_GetShells(
     userIds: Sequence[int] | None = None,
     workspaceId: int | None = None,
 ) -> v1GetShellsResponse:
-    """List shells, also those that are over."""
+    """List shells, including finished ones."""
     return v1GetShellsResponse.from_json(
         session.get(
             "/api/v1/shells",
@@ -235,7 +235,7 @@ def get_GetShells(
 
 
 def get_GetShell(session: Session, *, shellId: str) -> v1GetShellResponse:
-    """One shell."""
+    """Get a shell."""
     return v1GetShellResponse.from_json(session.get(f"/api/v1/shells/{quoted(shellId)}"))
 
 
@@ -247,44 +247,44 @@ def post_KillShell(session: Session, *, shellId: str) -> v1KillShellResponse:
 def post_SetShellPriority(
     session: Session, *, shellId: str, body: v1SetShellPriorityRequest
 ) -> v1SetShellPriorityResponse:
-    """Set the priority of a shell: 1 to 99, lower is more important."""
+    """Set the priority of a shell, from 1 to 99; a smaller number means more important."""
     return v1SetShellPriorityResponse.from_json(
         session.post(f"/api/v1/shells/{quoted(shellId)}/set_priority", body=body.to_json(omit_unset=True))
     )
 
 
 def get_GetTasks(session: Session) -> v1GetTasksResponse:
-    """What runs or waits to run."""
+    """List the tasks that run or wait to run."""
     return v1GetTasksResponse.from_json(session.get("/api/v1/tasks"))
 
 
 def get_GetActiveTasksCount(session: Session) -> v1GetActiveTasksCountResponse:
-    """How many tasks that are no trials run."""
+    """Count the running commands, notebooks, shells and TensorBoards."""
     return v1GetActiveTasksCountResponse.from_json(session.get("/api/v1/tasks/count"))
 
 
 def get_GetTask(session: Session, *, taskId: str) -> v1GetTaskResponse:
-    """A task of any type with its runs."""
+    """Get a task of any type with its allocations."""
     return v1GetTaskResponse.from_json(session.get(f"/api/v1/tasks/{quoted(taskId)}"))
 
 
 def get_GetTaskAcceleratorData(session: Session, *, taskId: str) -> v1GetTaskAcceleratorDataResponse:
-    """The devices that the runs of a task have or had."""
+    """List the devices of the allocations of a task."""
     return v1GetTaskAcceleratorDataResponse.from_json(session.get(f"/api/v1/tasks/{quoted(taskId)}/acceleratorData"))
 
 
 def get_GetGenericTaskConfig(session: Session, *, taskId: str) -> v1GetGenericTaskConfigResponse:
-    """The configuration of a task."""
+    """Get the configuration of a task."""
     return v1GetGenericTaskConfigResponse.from_json(session.get(f"/api/v1/tasks/{quoted(taskId)}/config"))
 
 
 def get_GetTaskContextDirectory(session: Session, *, taskId: str) -> v1GetTaskContextDirectoryResponse:
-    """The files that go with a task, as tar.gz in base64."""
+    """Get the files of a task as a tar.gz archive in base64."""
     return v1GetTaskContextDirectoryResponse.from_json(session.get(f"/api/v1/tasks/{quoted(taskId)}/context_directory"))
 
 
 def post_ReportTaskIdle(session: Session, *, taskId: str, body: v1ReportTaskIdleRequest) -> None:
-    """The program of a task says whether somebody uses it; see idle_timeout."""
+    """Report whether the service of a task is idle; see idle_timeout."""
     session.post(f"/api/v1/tasks/{quoted(taskId)}/idle", body=body.to_json(omit_unset=True))
 
 
@@ -294,7 +294,7 @@ def post_KillGenericTask(session: Session, *, taskId: str, body: v1KillGenericTa
 
 
 def post_ReportTaskReady(session: Session, *, taskId: str, body: v1ReportTaskReadyRequest) -> None:
-    """The program of a task says on which port of its machine it answers."""
+    """Report the port on which the service of a task listens."""
     session.post(f"/api/v1/tasks/{quoted(taskId)}/ready", body=body.to_json(omit_unset=True))
 
 
@@ -316,7 +316,7 @@ def get_GetTensorboards(
     userIds: Sequence[int] | None = None,
     workspaceId: int | None = None,
 ) -> v1GetTensorboardsResponse:
-    """List tensorboards, also those that are over."""
+    """List tensorboards, including finished ones."""
     return v1GetTensorboardsResponse.from_json(
         session.get(
             "/api/v1/tensorboards",
@@ -334,7 +334,7 @@ def get_GetTensorboards(
 
 
 def get_GetTensorboard(session: Session, *, tensorboardId: str) -> v1GetTensorboardResponse:
-    """One tensorboard."""
+    """Get a tensorboard."""
     return v1GetTensorboardResponse.from_json(session.get(f"/api/v1/tensorboards/{quoted(tensorboardId)}"))
 
 
@@ -346,7 +346,7 @@ def post_KillTensorboard(session: Session, *, tensorboardId: str) -> v1KillTenso
 def post_SetTensorboardPriority(
     session: Session, *, tensorboardId: str, body: v1SetTensorboardPriorityRequest
 ) -> v1SetTensorboardPriorityResponse:
-    """Set the priority of a tensorboard: 1 to 99, lower is more important."""
+    """Set the priority of a tensorboard, from 1 to 99; a smaller number means more important."""
     return v1SetTensorboardPriorityResponse.from_json(
         session.post(f"/api/v1/tensorboards/{quoted(tensorboardId)}/set_priority", body=body.to_json(omit_unset=True))
     )

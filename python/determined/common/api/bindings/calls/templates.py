@@ -33,7 +33,7 @@ __all__ = [
 
 
 def patch_PatchTemplateName(session: Session, *, body: v1PatchTemplateNameRequest) -> v1PatchTemplateNameResponse:
-    """Give a template another name."""
+    """Rename a template."""
     return v1PatchTemplateNameResponse.from_json(
         session.patch("/api/v1/template/rename", body=body.to_json(omit_unset=True))
     )
@@ -54,7 +54,7 @@ def get_GetTemplates(
 
 
 def get_GetTemplate(session: Session, *, templateName: str) -> v1GetTemplateResponse:
-    """One template."""
+    """Get a template."""
     return v1GetTemplateResponse.from_json(session.get(f"/api/v1/templates/{quoted(templateName)}"))
 
 
@@ -75,12 +75,12 @@ def put_PutTemplate(session: Session, *, template_name: str, body: v1Template) -
 def patch_PatchTemplateConfig(
     session: Session, *, templateName: str, body: dict[str, Any]
 ) -> v1PatchTemplateConfigResponse:
-    """Replace a template's configuration."""
+    """Replace the configuration of a template."""
     return v1PatchTemplateConfigResponse.from_json(
         session.patch(f"/api/v1/templates/{quoted(templateName)}", body=body)
     )
 
 
 def delete_DeleteTemplate(session: Session, *, templateName: str) -> None:
-    """Remove a template."""
+    """Delete a template."""
     session.delete(f"/api/v1/templates/{quoted(templateName)}")

@@ -31,7 +31,7 @@ def get_GetAccessTokens(
     offset: int | None = None,
     limit: int | None = None,
 ) -> v1GetAccessTokensResponse:
-    """List access tokens; an administrator sees those of all."""
+    """List access tokens; administrators see those of all users."""
     return v1GetAccessTokensResponse.from_json(
         session.get(
             "/api/v1/tokens",
@@ -49,14 +49,14 @@ def get_GetAccessTokens(
 
 
 def post_PostAccessToken(session: Session, *, body: v1PostAccessTokenRequest) -> v1PostAccessTokenResponse:
-    """Make an access token for oneself, an administrator for anyone."""
+    """Create an access token; administrators can create one for any user."""
     return v1PostAccessTokenResponse.from_json(session.post("/api/v1/tokens", body=body.to_json(omit_unset=True)))
 
 
 def patch_PatchAccessToken(
     session: Session, *, tokenId: int, body: v1PatchAccessTokenRequest
 ) -> v1PatchAccessTokenResponse:
-    """Describe or revoke an access token."""
+    """Change the description of an access token, or revoke it."""
     return v1PatchAccessTokenResponse.from_json(
         session.patch(f"/api/v1/tokens/{tokenId}", body=body.to_json(omit_unset=True))
     )

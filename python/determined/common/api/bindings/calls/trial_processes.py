@@ -70,14 +70,14 @@ __all__ = [
 def post_PostAllocationAcceleratorData(
     session: Session, *, allocationId: str, body: v1PostAllocationAcceleratorDataRequest
 ) -> None:
-    """A process names its devices; the cluster goes by what its agent says."""
+    """Report the devices of a process; the cluster relies on those that the agent reports."""
     session.post(f"/api/v1/allocations/{quoted(allocationId)}/acceleratorData", body=body.to_json(omit_unset=True))
 
 
 def post_AllocationAllGather(
     session: Session, *, allocationId: str, body: v1AllocationAllGatherRequest
 ) -> v1AllocationAllGatherResponse:
-    """Processes of an allocation tell each other something; waits until all have."""
+    """Exchange data between the processes of an allocation; waits until all have called."""
     return v1AllocationAllGatherResponse.from_json(
         session.post(f"/api/v1/allocations/{quoted(allocationId)}/all_gather", body=body.to_json(omit_unset=True))
     )
@@ -86,7 +86,7 @@ def post_AllocationAllGather(
 def post_NotifyContainerRunning(
     session: Session, *, allocationId: str, body: v1NotifyContainerRunningRequest
 ) -> v1NotifyContainerRunningResponse:
-    """Processes of an allocation tell each other something; waits until all have."""
+    """Exchange data between the processes of an allocation; waits until all have called."""
     return v1NotifyContainerRunningResponse.from_json(
         session.post(
             f"/api/v1/allocations/{quoted(allocationId)}/notify_container_running", body=body.to_json(omit_unset=True)
@@ -95,22 +95,22 @@ def post_NotifyContainerRunning(
 
 
 def post_AllocationReady(session: Session, *, allocationId: str, body: v1AllocationReadyRequest) -> None:
-    """A process says that it is ready; a task is shown as ready when its program answers, or, where it has none, when
-    it runs."""
+    """Report that a process is ready; a task becomes ready when its service answers, or, if it has none, when it
+    starts."""
     session.post(f"/api/v1/allocations/{quoted(allocationId)}/ready", body=body.to_json(omit_unset=True))
 
 
 def post_PublishRendezvousAddress(
     session: Session, *, allocationId: str, body: v1PublishRendezvousAddressRequest
 ) -> None:
-    """Rank 0 says where the others find it."""
+    """Publish the addresses of rank 0."""
     session.post(f"/api/v1/allocations/{quoted(allocationId)}/rendezvous", body=body.to_json(omit_unset=True))
 
 
 def get_GetRendezvousAddresses(
     session: Session, *, allocationId: str, timeoutSeconds: float | None = None
 ) -> v1GetRendezvousAddressesResponse:
-    """Where rank 0 is found; waits for it."""
+    """Wait for the addresses of rank 0."""
     return v1GetRendezvousAddressesResponse.from_json(
         session.get(f"/api/v1/allocations/{quoted(allocationId)}/rendezvous", {"timeoutSeconds": timeoutSeconds})
     )
@@ -119,7 +119,7 @@ def get_GetRendezvousAddresses(
 def get_AllocationRendezvousInfo(
     session: Session, *, allocationId: str, resourcesId: str
 ) -> v1AllocationRendezvousInfoResponse:
-    """The machines of the allocation; waits until all have started."""
+    """Wait until all machines of the allocation have started, and list them."""
     return v1AllocationRendezvousInfoResponse.from_json(
         session.get(f"/api/v1/allocations/{quoted(allocationId)}/resources/{quoted(resourcesId)}/rendezvous")
     )
@@ -128,7 +128,7 @@ def get_AllocationRendezvousInfo(
 def post_AckAllocationPreemptionSignal(
     session: Session, *, allocationId: str, body: v1AckAllocationPreemptionSignalRequest
 ) -> None:
-    """The task will give its slots back."""
+    """Acknowledge a preemption."""
     session.post(
         f"/api/v1/allocations/{quoted(allocationId)}/signals/ack_preemption", body=body.to_json(omit_unset=True)
     )
@@ -137,7 +137,7 @@ def post_AckAllocationPreemptionSignal(
 def get_AllocationPreemptionSignal(
     session: Session, *, allocationId: str, timeoutSeconds: float | None = None, strict: bool | None = None
 ) -> v1AllocationPreemptionSignalResponse:
-    """Whether to give the slots back; waits for it."""
+    """Wait for the request to preempt an allocation."""
     return v1AllocationPreemptionSignalResponse.from_json(
         session.get(
             f"/api/v1/allocations/{quoted(allocationId)}/signals/preemption",
@@ -149,8 +149,7 @@ def get_AllocationPreemptionSignal(
 def get_GetAllocationWish(
     session: Session, *, allocationId: str, preemption: int | None = None, timeoutSeconds: float | None = None
 ) -> v1GetAllocationWishResponse:
-    """What a process shall do that has acknowledged a preemption and can wait: WAIT (the time is up, ask again),
-    GO_ON or LEAVE."""
+    """Get what a preempted process that can wait must do: WAIT (call again), GO_ON or LEAVE."""
     return v1GetAllocationWishResponse.from_json(
         session.get(
             f"/api/v1/allocations/{quoted(allocationId)}/signals/wish",
@@ -160,27 +159,27 @@ def get_GetAllocationWish(
 
 
 def post_AllocationWaiting(session: Session, *, allocationId: str, body: v1AllocationWaitingRequest) -> None:
-    """A process says that it is waiting; a task is shown as ready when its program answers, or, where it has none,
-    when it runs."""
+    """Report that a process is waiting; a task becomes ready when its service answers, or, if it has none, when it
+    starts."""
     session.post(f"/api/v1/allocations/{quoted(allocationId)}/waiting", body=body.to_json(omit_unset=True))
 
 
 def post_ReportCheckpoint(session: Session, *, body: v1Checkpoint) -> None:
-    """A checkpoint is complete in storage."""
+    """Report a checkpoint that is completely stored."""
     session.post("/api/v1/checkpoints", body=body.to_json(omit_unset=True))
 
 
 def get_GetBestSearcherValidationMetric(
     session: Session, *, experimentId: int
 ) -> v1GetBestSearcherValidationMetricResponse:
-    """The best searcher metric so far."""
+    """Get the best searcher metric of an experiment so far."""
     return v1GetBestSearcherValidationMetricResponse.from_json(
         session.get(f"/api/v1/experiments/{experimentId}/searcher/best_searcher_validation_metric")
     )
 
 
 def post_PostRunMetadata(session: Session, *, runId: int, body: v1PostRunMetadataRequest) -> v1PostRunMetadataResponse:
-    """What the trial says of itself, in place of what it said before."""
+    """Replace the metadata of a trial."""
     return v1PostRunMetadataResponse.from_json(
         session.post(f"/api/v1/runs/{runId}/metadata", body=body.to_json(omit_unset=True))
     )
@@ -189,44 +188,44 @@ def post_PostRunMetadata(session: Session, *, runId: int, body: v1PostRunMetadat
 def post_ReportTrialSourceInfo(
     session: Session, *, body: v1ReportTrialSourceInfoRequest
 ) -> v1ReportTrialSourceInfoResponse:
-    """The trial evaluates a checkpoint, or goes on from it."""
+    """Report that a trial evaluates or fine-tunes a checkpoint."""
     return v1ReportTrialSourceInfoResponse.from_json(
         session.post("/api/v1/trial-source-info", body=body.to_json(omit_unset=True))
     )
 
 
 def post_BeginCheckpoint(session: Session, *, trialId: int, body: v1BeginCheckpointRequest) -> None:
-    """A checkpoint is about to be saved; durable when answered."""
+    """Announce a checkpoint before saving it; durable when the call returns."""
     session.post(f"/api/v1/trials/{trialId}/checkpoints/begin", body=body.to_json(omit_unset=True))
 
 
 def post_ReportTrialSearcherEarlyExit(session: Session, *, trialId: int, body: v1TrialEarlyExit) -> None:
-    """The trial ends before its time."""
+    """Report that a trial ends early."""
     session.post(f"/api/v1/trials/{trialId}/early_exit", body=body.to_json(omit_unset=True))
 
 
 def post_ReportTrialEnvironment(session: Session, *, trialId: int, body: v1ReportTrialEnvironmentRequest) -> None:
-    """What the process found where it runs; once for each run and rank."""
+    """Report the environment of a process, once for each run and rank."""
     session.post(f"/api/v1/trials/{trialId}/environment", body=body.to_json(omit_unset=True))
 
 
 def post_ReportTrialMetrics(session: Session, *, metrics_trialId: int, body: v1ReportTrialMetricsRequest) -> None:
-    """Report metrics; durable when answered."""
+    """Report metrics of a trial; durable when the call returns."""
     session.post(f"/api/v1/trials/{metrics_trialId}/metrics", body=body.to_json(omit_unset=True))
 
 
 def post_ReportTrialProgress(session: Session, *, trialId: int, body: v1ReportTrialProgressRequest) -> None:
-    """Progress of the trial, from 0 to 1."""
+    """Report the progress of a trial, from 0 to 1."""
     session.post(f"/api/v1/trials/{trialId}/progress", body=body.to_json(omit_unset=True))
 
 
 def post_PostTrialRunnerMetadata(session: Session, *, trialId: int, body: v1TrialRunnerMetadata) -> None:
-    """What the trial does right now."""
+    """Report what a trial is doing."""
     session.post(f"/api/v1/trials/{trialId}/runner/metadata", body=body.to_json(omit_unset=True))
 
 
 def post_CompleteSearcherOperation(session: Session, *, trialId: int, body: v1CompleteSearcherOperationRequest) -> None:
-    """The trial trained so far and validated."""
+    """Report that a trial has completed its searcher operation."""
     session.post(f"/api/v1/trials/{trialId}/searcher/completed_operation", body=body.to_json(omit_unset=True))
 
 
@@ -238,7 +237,7 @@ def get_GetSearcherOperation(
     timeoutSeconds: float | None = None,
     orPreempted: bool | None = None,
 ) -> v1GetSearcherOperationResponse:
-    """How far the trial shall train; waits for more."""
+    """Get the length to which a trial must train; waits for the next operation."""
     return v1GetSearcherOperationResponse.from_json(
         session.get(
             f"/api/v1/trials/{trialId}/searcher/operation",
@@ -248,12 +247,12 @@ def get_GetSearcherOperation(
 
 
 def post_ReportTrialTrainingMetrics(session: Session, *, trainingMetrics_trialId: int, body: v1TrialMetrics) -> None:
-    """The same, of the group training."""
+    """Report metrics of the group training."""
     session.post(f"/api/v1/trials/{trainingMetrics_trialId}/training_metrics", body=body.to_json(omit_unset=True))
 
 
 def post_ReportTrialValidationMetrics(
     session: Session, *, validationMetrics_trialId: int, body: v1TrialMetrics
 ) -> None:
-    """The same, of the group validation."""
+    """Report metrics of the group validation."""
     session.post(f"/api/v1/trials/{validationMetrics_trialId}/validation_metrics", body=body.to_json(omit_unset=True))

@@ -92,7 +92,7 @@ def get_MetricBatches(
     endBatches: int | None = None,
     periodSeconds: int | None = None,
 ) -> Iterator[v1MetricBatchesResponse]:
-    """Where a metric was reported."""
+    """List the batches at which a metric was reported."""
     for item in session.stream(
         f"/api/v1/experiments/{experimentId}/metrics-stream/batches",
         {
@@ -126,7 +126,7 @@ def get_TrialsSample(
     endBatches: int | None = None,
     periodSeconds: int | None = None,
 ) -> Iterator[v1TrialsSampleResponse]:
-    """Curves of the best trials."""
+    """Get the metric curves of the best trials of an experiment."""
     for item in session.stream(
         f"/api/v1/experiments/{experimentId}/metrics-stream/trials-sample",
         {
@@ -160,7 +160,7 @@ def get_TrialsSnapshot(
     endBatches: int | None = None,
     periodSeconds: int | None = None,
 ) -> Iterator[v1TrialsSnapshotResponse]:
-    """A metric of all trials at some batches."""
+    """Get the values of a metric for all trials of an experiment at a number of batches."""
     for item in session.stream(
         f"/api/v1/experiments/{experimentId}/metrics-stream/trials-snapshot",
         {
@@ -189,7 +189,7 @@ def get_GetExperimentTrials(
     offset: int | None = None,
     limit: int | None = None,
 ) -> v1GetExperimentTrialsResponse:
-    """The trials of an experiment."""
+    """List the trials of an experiment."""
     return v1GetExperimentTrialsResponse.from_json(
         session.get(
             f"/api/v1/experiments/{experimentId}/trials",
@@ -199,47 +199,47 @@ def get_GetExperimentTrials(
 
 
 def post_SearchRuns(session: Session, *, body: v1SearchRunsRequest) -> v1SearchRunsResponse:
-    """Trials of all experiments by a filter and an order of any columns."""
+    """Search the trials of all experiments, filtered and sorted by any columns."""
     return v1SearchRunsResponse.from_json(session.post("/api/v1/runs", body=body.to_json(omit_unset=True)))
 
 
 def post_ArchiveRuns(session: Session, *, body: v1ArchiveRunsRequest) -> v1ArchiveRunsResponse:
-    """Archive the experiments of runs, each of which is the only one of its experiment."""
+    """Archive the experiments of the given runs; each must be the only run of its experiment."""
     return v1ArchiveRunsResponse.from_json(session.post("/api/v1/runs/archive", body=body.to_json(omit_unset=True)))
 
 
 def post_DeleteRuns(session: Session, *, body: v1DeleteRunsRequest) -> v1DeleteRunsResponse:
-    """Delete the experiments of runs, each of which is the only one of its experiment."""
+    """Delete the experiments of the given runs; each must be the only run of its experiment."""
     return v1DeleteRunsResponse.from_json(session.post("/api/v1/runs/delete", body=body.to_json(omit_unset=True)))
 
 
 def post_KillRuns(session: Session, *, body: v1KillRunsRequest) -> v1KillRunsResponse:
-    """Kill these trials."""
+    """Kill several trials."""
     return v1KillRunsResponse.from_json(session.post("/api/v1/runs/kill", body=body.to_json(omit_unset=True)))
 
 
 def post_MoveRuns(session: Session, *, body: v1MoveRunsRequest) -> v1MoveRunsResponse:
-    """Move the experiments of runs, each of which is the only one of its experiment."""
+    """Move the experiments of the given runs; each must be the only run of its experiment."""
     return v1MoveRunsResponse.from_json(session.post("/api/v1/runs/move", body=body.to_json(omit_unset=True)))
 
 
 def post_PauseRuns(session: Session, *, body: v1PauseRunsRequest) -> v1PauseRunsResponse:
-    """Pause the experiments of runs, each of which is the only one of its experiment."""
+    """Pause the experiments of the given runs; each must be the only run of its experiment."""
     return v1PauseRunsResponse.from_json(session.post("/api/v1/runs/pause", body=body.to_json(omit_unset=True)))
 
 
 def post_ResumeRuns(session: Session, *, body: v1ResumeRunsRequest) -> v1ResumeRunsResponse:
-    """Resume the experiments of runs, each of which is the only one of its experiment."""
+    """Resume the experiments of the given runs; each must be the only run of its experiment."""
     return v1ResumeRunsResponse.from_json(session.post("/api/v1/runs/resume", body=body.to_json(omit_unset=True)))
 
 
 def post_UnarchiveRuns(session: Session, *, body: v1UnarchiveRunsRequest) -> v1UnarchiveRunsResponse:
-    """Unarchive the experiments of runs, each of which is the only one of its experiment."""
+    """Unarchive the experiments of the given runs; each must be the only run of its experiment."""
     return v1UnarchiveRunsResponse.from_json(session.post("/api/v1/runs/unarchive", body=body.to_json(omit_unset=True)))
 
 
 def get_GetRunMetadata(session: Session, *, runId: int) -> v1GetRunMetadataResponse:
-    """What the trial says of itself."""
+    """Get the metadata of a trial."""
     return v1GetRunMetadataResponse.from_json(session.get(f"/api/v1/runs/{runId}/metadata"))
 
 
@@ -250,7 +250,7 @@ def get_GetTrainingMetrics(
     group: str | None = None,
     maxDatapoints: int | None = None,
 ) -> Iterator[v1GetTrainingMetricsResponse]:
-    """Reports of several trials; with `maxDatapoints` those that a chart of so many points needs."""
+    """Get the reported metrics of several trials; `maxDatapoints` thins them out for a chart."""
     for item in session.stream(
         "/api/v1/trials/metrics/training_metrics",
         {"trialIds": trialIds, "group": group, "maxDatapoints": maxDatapoints},
@@ -265,7 +265,7 @@ def get_GetMetrics(
     group: str | None = None,
     maxDatapoints: int | None = None,
 ) -> Iterator[v1GetMetricsResponse]:
-    """Reports of several trials; with `maxDatapoints` those that a chart of so many points needs."""
+    """Get the reported metrics of several trials; `maxDatapoints` thins them out for a chart."""
     for item in session.stream(
         "/api/v1/trials/metrics/trial_metrics", {"trialIds": trialIds, "group": group, "maxDatapoints": maxDatapoints}
     ):
@@ -279,7 +279,7 @@ def get_GetValidationMetrics(
     group: str | None = None,
     maxDatapoints: int | None = None,
 ) -> Iterator[v1GetValidationMetricsResponse]:
-    """Reports of several trials; with `maxDatapoints` those that a chart of so many points needs."""
+    """Get the reported metrics of several trials; `maxDatapoints` thins them out for a chart."""
     for item in session.stream(
         "/api/v1/trials/metrics/validation_metrics",
         {"trialIds": trialIds, "group": group, "maxDatapoints": maxDatapoints},
@@ -299,7 +299,7 @@ def get_CompareTrials(
     metricType: v1MetricType | None = None,
     group: str | None = None,
 ) -> v1CompareTrialsResponse:
-    """Curves of several trials, thinned out to `maxDatapoints` each."""
+    """Compare the metrics of several trials, with at most `maxDatapoints` points for each."""
     return v1CompareTrialsResponse.from_json(
         session.get(
             "/api/v1/trials/time-series",
@@ -318,25 +318,24 @@ def get_CompareTrials(
 
 
 def post_KillTrial(session: Session, *, id: int) -> None:
-    """Kill the trial."""
+    """Kill a trial."""
     session.post(f"/api/v1/trials/{id}/kill")
 
 
 def get_GetTrial(session: Session, *, trialId: int) -> v1GetTrialResponse:
-    """One trial."""
+    """Get a trial."""
     return v1GetTrialResponse.from_json(session.get(f"/api/v1/trials/{trialId}"))
 
 
 def get_GetTrialEnvironments(session: Session, *, trialId: int) -> v1GetTrialEnvironmentsResponse:
-    """What the trial ran in: packages, hardware, switches, seeds; that of each run."""
+    """Get the environment of each run of a trial: packages, hardware, flags and seeds."""
     return v1GetTrialEnvironmentsResponse.from_json(session.get(f"/api/v1/trials/{trialId}/environment"))
 
 
 def get_FollowTrialMetrics(
     session: Session, *, trialId: int, maxDatapoints: int | None = None
 ) -> Iterator[v1FollowTrialMetricsResponse]:
-    """All reports of a trial (with `maxDatapoints` those that a chart of so many points needs), and new ones as they
-    come."""
+    """Follow the reported metrics of a trial; `maxDatapoints` thins out the past ones for a chart."""
     for item in session.stream(f"/api/v1/trials/{trialId}/metrics/follow", {"maxDatapoints": maxDatapoints}):
         yield v1FollowTrialMetricsResponse.from_json(item)
 
@@ -344,7 +343,7 @@ def get_FollowTrialMetrics(
 def get_GetTrialProfilerAvailableSeries(
     session: Session, *, trialId: int
 ) -> Iterator[v1GetTrialProfilerAvailableSeriesResponse]:
-    """What the profiler of a trial has measured."""
+    """List the series that the profiler of a trial has measured."""
     for item in session.stream(f"/api/v1/trials/{trialId}/profiler/available_series"):
         yield v1GetTrialProfilerAvailableSeriesResponse.from_json(item)
 
@@ -358,7 +357,7 @@ def get_GetTrialProfilerMetrics(
     labels_gpuUuid: str | None = None,
     labels_metricType: TrialProfilerMetricLabelsProfilerMetricType | None = None,
 ) -> Iterator[v1GetTrialProfilerMetricsResponse]:
-    """The numbers that it measured, each series by itself."""
+    """Get the profiler measurements of a trial, series by series."""
     for item in session.stream(
         f"/api/v1/trials/{labels_trialId}/profiler/metrics",
         {
@@ -383,7 +382,7 @@ def get_GetTrialWorkloads(
     metricType: v1MetricType | None = None,
     includeBatchMetrics: bool | None = None,
 ) -> v1GetTrialWorkloadsResponse:
-    """What the trial did, by batches."""
+    """List the training, validation and checkpoint steps of a trial, by batches."""
     return v1GetTrialWorkloadsResponse.from_json(
         session.get(
             f"/api/v1/trials/{trialId}/workloads",

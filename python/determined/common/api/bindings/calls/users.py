@@ -56,12 +56,12 @@ def post_Logout(session: Session) -> None:
 
 
 def get_CurrentUser(session: Session) -> v1CurrentUserResponse:
-    """The user who calls."""
+    """Get the user who makes the call."""
     return v1CurrentUserResponse.from_json(session.get("/api/v1/auth/user"))
 
 
 def get_GetMe(session: Session) -> v1GetMeResponse:
-    """Who calls."""
+    """Get the user who makes the call."""
     return v1GetMeResponse.from_json(session.get("/api/v1/me"))
 
 
@@ -99,27 +99,28 @@ def post_PostUser(session: Session, *, body: v1PostUserRequest) -> v1PostUserRes
 
 
 def patch_PatchUsers(session: Session, *, body: v1PatchUsersRequest) -> v1PatchUsersResponse:
-    """Activate or deactivate these users, or with `filters` all others that match; each has a result."""
+    """Activate or deactivate several users: those listed, or all others that match `filters`; reports one result for
+    each."""
     return v1PatchUsersResponse.from_json(session.patch("/api/v1/users", body=body.to_json(omit_unset=True)))
 
 
 def get_GetUserSetting(session: Session) -> v1GetUserSettingResponse:
-    """What the caller's browser wants to be remembered."""
+    """List the settings that the web pages store for the caller."""
     return v1GetUserSettingResponse.from_json(session.get("/api/v1/users/setting"))
 
 
 def post_PostUserSetting(session: Session, *, body: v1PostUserSettingRequest) -> None:
-    """Remember these for the caller; one without a value is forgotten."""
+    """Store settings for the caller; a setting without a value is deleted."""
     session.post("/api/v1/users/setting", body=body.to_json(omit_unset=True))
 
 
 def post_ResetUserSetting(session: Session) -> None:
-    """Forget all settings of the caller."""
+    """Delete all settings of the caller."""
     session.post("/api/v1/users/setting/reset")
 
 
 def get_GetUser(session: Session, *, userId: int) -> v1GetUserResponse:
-    """One user."""
+    """Get a user."""
     return v1GetUserResponse.from_json(session.get(f"/api/v1/users/{userId}"))
 
 
@@ -129,10 +130,10 @@ def patch_PatchUser(session: Session, *, userId: int, body: v1PatchUser) -> v1Pa
 
 
 def post_SetUserPassword(session: Session, *, userId: int, body: str) -> v1SetUserPasswordResponse:
-    """A new password, as older clients set it."""
+    """Set the password of a user (for older clients)."""
     return v1SetUserPasswordResponse.from_json(session.post(f"/api/v1/users/{userId}/password", body=body))
 
 
 def get_GetUserByUsername(session: Session, *, username: str) -> v1GetUserByUsernameResponse:
-    """One user, by name."""
+    """Get a user by name."""
     return v1GetUserByUsernameResponse.from_json(session.get(f"/api/v1/users/{quoted(username)}/by-username"))

@@ -28,7 +28,7 @@ __all__ = [
 
 
 def get_GetWebhooks(session: Session) -> v1GetWebhooksResponse:
-    """All webhooks; whoever may not change one sees only the host of its address."""
+    """List webhooks; users who cannot change a webhook see only the host of its URL."""
     return v1GetWebhooksResponse.from_json(session.get("/api/v1/webhooks"))
 
 
@@ -38,25 +38,25 @@ def post_PostWebhook(session: Session, *, body: v1Webhook) -> v1PostWebhookRespo
 
 
 def post_PostWebhookEventData(session: Session, *, body: v1PostWebhookEventDataRequest) -> None:
-    """Tell those webhooks with a custom trigger that the experiment names."""
+    """Send a custom event to the webhooks that an experiment names."""
     session.post("/api/v1/webhooks/custom", body=body.to_json(omit_unset=True))
 
 
 def patch_PatchWebhook(session: Session, *, id: int, body: v1PatchWebhook) -> None:
-    """Change the address of a webhook."""
+    """Change the URL of a webhook."""
     session.patch(f"/api/v1/webhooks/{id}", body=body.to_json(omit_unset=True))
 
 
 def delete_DeleteWebhook(session: Session, *, id: int) -> None:
-    """Delete a webhook and what is on its way to it."""
+    """Delete a webhook and its pending deliveries."""
     session.delete(f"/api/v1/webhooks/{id}")
 
 
 def get_GetWebhookDeliveries(session: Session, *, id: int) -> v1GetWebhookDeliveriesResponse:
-    """What waits to be told to a webhook, and what became of the last that it was told."""
+    """List the pending and the latest deliveries of a webhook."""
     return v1GetWebhookDeliveriesResponse.from_json(session.get(f"/api/v1/webhooks/{id}/deliveries"))
 
 
 def post_TestWebhook(session: Session, *, id: int) -> v1TestWebhookResponse:
-    """Post a test to a webhook, once."""
+    """Send a test event to a webhook."""
     return v1TestWebhookResponse.from_json(session.post(f"/api/v1/webhooks/{id}/test"))

@@ -74,7 +74,7 @@ def post_PostWorkspace(session: Session, *, body: v1PostWorkspaceRequest) -> v1P
 
 
 def get_GetWorkspace(session: Session, *, id: int) -> v1GetWorkspaceResponse:
-    """One workspace."""
+    """Get a workspace."""
     return v1GetWorkspaceResponse.from_json(session.get(f"/api/v1/workspaces/{id}"))
 
 
@@ -86,34 +86,34 @@ def patch_PatchWorkspace(session: Session, *, id: int, body: v1PatchWorkspace) -
 
 
 def delete_DeleteWorkspace(session: Session, *, id: int) -> v1DeleteWorkspaceResponse:
-    """Delete a workspace, and all projects and experiments in it."""
+    """Delete a workspace with all projects and experiments in it."""
     return v1DeleteWorkspaceResponse.from_json(session.delete(f"/api/v1/workspaces/{id}"))
 
 
 def post_ArchiveWorkspace(session: Session, *, id: int) -> None:
-    """Close a workspace: nothing new comes in."""
+    """Archive a workspace, so that it accepts nothing new."""
     session.post(f"/api/v1/workspaces/{id}/archive")
 
 
 def post_PinWorkspace(session: Session, *, id: int) -> None:
-    """Keep a workspace at hand."""
+    """Pin a workspace for the caller."""
     session.post(f"/api/v1/workspaces/{id}/pin")
 
 
 def post_UnarchiveWorkspace(session: Session, *, id: int) -> None:
-    """Open a workspace again."""
+    """Unarchive a workspace."""
     session.post(f"/api/v1/workspaces/{id}/unarchive")
 
 
 def post_UnpinWorkspace(session: Session, *, id: int) -> None:
-    """Keep it at hand no longer."""
+    """Unpin a workspace for the caller."""
     session.post(f"/api/v1/workspaces/{id}/unpin")
 
 
 def get_ListRPsBoundToWorkspace(
     session: Session, *, workspaceId: int, offset: int | None = None, limit: int | None = None
 ) -> v1ListRPsBoundToWorkspaceResponse:
-    """Where its experiments can run."""
+    """List the resource pools that a workspace can use."""
     return v1ListRPsBoundToWorkspaceResponse.from_json(
         session.get(f"/api/v1/workspaces/{workspaceId}/available-resource-pools", {"offset": offset, "limit": limit})
     )

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from determined.common.api.bindings._message import Message
+from determined.common.api.bindings.messages.shared import v1AgentUserGroup
 
 __all__ = [
     "v1AllocationReport",
@@ -43,6 +44,7 @@ class v1DesiredAllocation(Message):
     command: list[str]
     kill: bool
     graceSeconds: float
+    runAs: v1AgentUserGroup | None = None
 
 
 class v1LogEntryMessage(Message):

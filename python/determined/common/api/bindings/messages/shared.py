@@ -61,8 +61,8 @@ class trialv1Trial(Message):
 
 class v1AgentUserGroup(Message):
     agentUid: int | None = None
-    agentUser: str | None = None
     agentGid: int | None = None
+    agentUser: str | None = None
     agentGroup: str | None = None
 
 

@@ -58,6 +58,7 @@ __all__ = [
     "v1SetTensorboardPriorityRequest",
     "v1SetTensorboardPriorityResponse",
     "v1Shell",
+    "v1SshAccount",
     "v1Task",
     "v1Tensorboard",
 ]
@@ -120,6 +121,9 @@ class v1Command(Message):
     serviceAddress: str | None = None
     experimentIds: list[int] | None = None
     trialIds: list[int] | None = None
+    privateKey: str | None = None
+    publicKey: str | None = None
+    agentUserGroup: v1SshAccount | None = None
     endTime: str | None = None
     exitCode: int | None = None
 
@@ -311,6 +315,9 @@ class v1Notebook(Message):
     serviceAddress: str | None = None
     experimentIds: list[int] | None = None
     trialIds: list[int] | None = None
+    privateKey: str | None = None
+    publicKey: str | None = None
+    agentUserGroup: v1SshAccount | None = None
     endTime: str | None = None
     exitCode: int | None = None
 
@@ -329,6 +336,8 @@ class v1ReportTaskReadyRequest(Message):
     port: int
     taskId: str | None = None
     secret: str | None = None
+    sshPort: int | None = None
+    user: str | None = None
 
 
 class v1SetCommandPriorityRequest(Message):
@@ -391,8 +400,18 @@ class v1Shell(Message):
     serviceAddress: str | None = None
     experimentIds: list[int] | None = None
     trialIds: list[int] | None = None
+    privateKey: str | None = None
+    publicKey: str | None = None
+    agentUserGroup: v1SshAccount | None = None
     endTime: str | None = None
     exitCode: int | None = None
+
+
+class v1SshAccount(Message):
+    user: str
+    group: str
+    uid: int | None = None
+    gid: int | None = None
 
 
 class v1Task(Message):
@@ -423,5 +442,8 @@ class v1Tensorboard(Message):
     serviceAddress: str | None = None
     experimentIds: list[int] | None = None
     trialIds: list[int] | None = None
+    privateKey: str | None = None
+    publicKey: str | None = None
+    agentUserGroup: v1SshAccount | None = None
     endTime: str | None = None
     exitCode: int | None = None

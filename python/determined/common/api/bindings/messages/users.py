@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from determined.common.api.bindings._message import Message
-from determined.common.api.bindings.messages.shared import v1Pagination, v1User
+from determined.common.api.bindings.messages.shared import v1AgentUserGroup, v1Pagination, v1User
 
 __all__ = [
     "v1CurrentUserResponse",
@@ -75,6 +75,7 @@ class v1PatchUser(Message):
     admin: bool | None = None
     active: bool | None = None
     isHashed: bool | None = None
+    agentUserGroup: v1AgentUserGroup | None = None
 
 
 class v1PatchUserResponse(Message):

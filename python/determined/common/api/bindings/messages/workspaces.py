@@ -50,6 +50,7 @@ class v1PatchWorkspace(Message):
     defaultAuxPool: str | None = None
     defaultAuxResourcePool: str | None = None
     checkpointStorageConfig: Any | None = None
+    agentUserGroup: v1AgentUserGroup | None = None
 
 
 class v1PatchWorkspaceResponse(Message):
@@ -62,6 +63,7 @@ class v1PostWorkspaceRequest(Message):
     defaultComputePool: str | None = None
     defaultAuxPool: str | None = None
     checkpointStorageConfig: Any | None = None
+    agentUserGroup: v1AgentUserGroup | None = None
 
 
 class v1PostWorkspaceResponse(Message):
