@@ -64,7 +64,7 @@ export type RoleWithAssignments = With<
     readonly userRoleAssignments: readonly { readonly userId: number; readonly roleAssignment: { readonly role: Pick<Role, "roleId">; readonly scopeWorkspaceId?: number | null } }[];
   }
 >;
-export type Slot = With<Schemas["Slot"], { readonly device: Omit<Schemas["Device"], "uuid"> }>;
+export type Slot = With<Omit<Schemas["Slot"], "container">, { readonly device: Omit<Schemas["Device"], "uuid"> }>;
 /** Slots of agents, by the agents' names: a free form in the document. */
 interface Resources {
   readonly agentDevices: Readonly<Record<string, { readonly devices: readonly { readonly id: number }[] }>>;

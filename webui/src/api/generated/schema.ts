@@ -11,7 +11,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The agents that are connected */
+        /** List the connected agents */
         readonly get: operations["getAgents"];
         readonly put?: never;
         readonly post?: never;
@@ -28,7 +28,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One agent */
+        /** Get an agent */
         readonly get: operations["getAgentsAgentId"];
         readonly put?: never;
         readonly post?: never;
@@ -47,7 +47,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** disable an agent */
+        /** Disable an agent */
         readonly post: operations["postAgentsAgentIdDisable"];
         readonly delete?: never;
         readonly options?: never;
@@ -64,7 +64,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** enable an agent */
+        /** Enable an agent */
         readonly post: operations["postAgentsAgentIdEnable"];
         readonly delete?: never;
         readonly options?: never;
@@ -81,7 +81,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Lines that tasks wrote; durable when answered, each stored once */
+        /** Store log lines of tasks; they are durable when the call returns, and each is stored once */
         readonly post: operations["postAgentsAgentIdLogs"];
         readonly delete?: never;
         readonly options?: never;
@@ -96,7 +96,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The slots of an agent */
+        /** List the slots of an agent */
         readonly get: operations["getAgentsAgentIdSlots"];
         readonly put?: never;
         readonly post?: never;
@@ -113,7 +113,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One slot */
+        /** Get a slot of an agent */
         readonly get: operations["getAgentsAgentIdSlotsSlotId"];
         readonly put?: never;
         readonly post?: never;
@@ -132,7 +132,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** disable a slot */
+        /** Disable a slot */
         readonly post: operations["postAgentsAgentIdSlotsSlotIdDisable"];
         readonly delete?: never;
         readonly options?: never;
@@ -149,7 +149,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** enable a slot */
+        /** Enable a slot */
         readonly post: operations["postAgentsAgentIdSlotsSlotIdEnable"];
         readonly delete?: never;
         readonly options?: never;
@@ -166,7 +166,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** An agent says what it has and is told what it shall have */
+        /** Report what an agent runs, and get what it must run */
         readonly post: operations["postAgentsAgentIdSync"];
         readonly delete?: never;
         readonly options?: never;
@@ -181,7 +181,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One run of a task */
+        /** Get an allocation */
         readonly get: operations["getAllocationsAllocationId"];
         readonly put?: never;
         readonly post?: never;
@@ -200,7 +200,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** A process names its devices; the cluster goes by what its agent says */
+        /** Report the devices of a process; the cluster relies on those that the agent reports */
         readonly post: operations["postAllocationsAllocationIdAcceleratorData"];
         readonly delete?: never;
         readonly options?: never;
@@ -217,7 +217,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Processes of an allocation tell each other something; waits until all have */
+        /** Exchange data between the processes of an allocation; waits until all have called */
         readonly post: operations["postAllocationsAllocationIdAllGather"];
         readonly delete?: never;
         readonly options?: never;
@@ -234,7 +234,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Processes of an allocation tell each other something; waits until all have */
+        /** Exchange data between the processes of an allocation; waits until all have called */
         readonly post: operations["postAllocationsAllocationIdNotifyContainerRunning"];
         readonly delete?: never;
         readonly options?: never;
@@ -251,7 +251,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** A process says that it is ready; a task is shown as ready when its program answers, or, where it has none, when it runs */
+        /** Report that a process is ready; a task becomes ready when its service answers, or, if it has none, when it starts */
         readonly post: operations["postAllocationsAllocationIdReady"];
         readonly delete?: never;
         readonly options?: never;
@@ -266,10 +266,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Where rank 0 is found; waits for it */
+        /** Wait for the addresses of rank 0 */
         readonly get: operations["getAllocationsAllocationIdRendezvous"];
         readonly put?: never;
-        /** Rank 0 says where the others find it */
+        /** Publish the addresses of rank 0 */
         readonly post: operations["postAllocationsAllocationIdRendezvous"];
         readonly delete?: never;
         readonly options?: never;
@@ -284,7 +284,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The machines of the allocation; waits until all have started */
+        /** Wait until all machines of the allocation have started, and list them */
         readonly get: operations["getAllocationsAllocationIdResourcesResourcesIdRendezvous"];
         readonly put?: never;
         readonly post?: never;
@@ -303,7 +303,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The task will give its slots back */
+        /** Acknowledge a preemption */
         readonly post: operations["postAllocationsAllocationIdSignalsAckPreemption"];
         readonly delete?: never;
         readonly options?: never;
@@ -318,7 +318,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Whether to give the slots back; waits for it */
+        /** Wait for the request to preempt an allocation */
         readonly get: operations["getAllocationsAllocationIdSignalsPreemption"];
         readonly put?: never;
         readonly post?: never;
@@ -335,7 +335,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What a process shall do that has acknowledged a preemption and can wait: WAIT (the time is up, ask again), GO_ON or LEAVE */
+        /** Get what a preempted process that can wait must do: WAIT (call again), GO_ON or LEAVE */
         readonly get: operations["getAllocationsAllocationIdSignalsWish"];
         readonly put?: never;
         readonly post?: never;
@@ -354,7 +354,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** A process says that it is waiting; a task is shown as ready when its program answers, or, where it has none, when it runs */
+        /** Report that a process is waiting; a task becomes ready when its service answers, or, if it has none, when it starts */
         readonly post: operations["postAllocationsAllocationIdWaiting"];
         readonly delete?: never;
         readonly options?: never;
@@ -369,7 +369,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What users changed, or tried to, and log-ins, the newest first; 100 unless `limit` says otherwise, older ones by `beforeId` */
+        /** List the audit log, the newest entries first: logins, and what users changed or tried to change; `beforeId` pages to older entries */
         readonly get: operations["getAudit"];
         readonly put?: never;
         readonly post?: never;
@@ -420,7 +420,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The user who calls */
+        /** Get the user who makes the call */
         readonly get: operations["getAuthUser"];
         readonly put?: never;
         readonly post?: never;
@@ -439,13 +439,13 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** A checkpoint is complete in storage */
+        /** Report a checkpoint that is completely stored */
         readonly post: operations["postCheckpoints"];
         /** Delete checkpoints */
         readonly delete: operations["deleteCheckpoints"];
         readonly options?: never;
         readonly head?: never;
-        /** Say which files of checkpoints are left in storage; none: it is deleted */
+        /** Record which files of checkpoints are left in storage; a checkpoint without files is deleted */
         readonly patch: operations["patchCheckpoints"];
         readonly trace?: never;
     };
@@ -458,7 +458,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Delete the files of checkpoints that match one of the globs; without globs only look what is there */
+        /** Delete the files of checkpoints that match a glob; without globs, list the files that are in storage */
         readonly post: operations["postCheckpointsRm"];
         readonly delete?: never;
         readonly options?: never;
@@ -475,7 +475,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Bring deleted checkpoints back, for as long as the master keeps their files */
+        /** Restore deleted checkpoints while the master still keeps their files */
         readonly post: operations["postCheckpointsUndelete"];
         readonly delete?: never;
         readonly options?: never;
@@ -490,7 +490,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What trials reported that evaluate the checkpoint or go on from it */
+        /** List the metrics of trials that evaluate or fine-tune a checkpoint */
         readonly get: operations["getCheckpointsCheckpointUuidMetrics"];
         readonly put?: never;
         readonly post?: never;
@@ -507,7 +507,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One checkpoint */
+        /** Get a checkpoint */
         readonly get: operations["getCheckpointsUuid"];
         readonly put?: never;
         readonly post?: never;
@@ -543,7 +543,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Delete now the logs that are kept no longer */
+        /** Delete all expired logs now */
         readonly post: operations["postCleanupLogs"];
         readonly delete?: never;
         readonly options?: never;
@@ -558,7 +558,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List commands, also those that are over */
+        /** List commands, including finished ones */
         readonly get: operations["getCommands"];
         readonly put?: never;
         /** Start a command */
@@ -576,7 +576,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One command */
+        /** Get a command */
         readonly get: operations["getCommandsTaskId"];
         readonly put?: never;
         readonly post?: never;
@@ -612,7 +612,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Set the priority of a command: 1 to 99, lower is more important */
+        /** Set the priority of a command, from 1 to 99; a smaller number means more important */
         readonly post: operations["postCommandsTaskIdSetPriority"];
         readonly delete?: never;
         readonly options?: never;
@@ -627,12 +627,12 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What is fixed and limited in configurations everywhere */
+        /** Get the configuration policies of the cluster */
         readonly get: operations["getConfigPoliciesGlobalWorkloadType"];
-        /** Replace what is fixed and limited everywhere */
+        /** Replace the configuration policies of the cluster */
         readonly put: operations["putConfigPoliciesGlobalWorkloadType"];
         readonly post?: never;
-        /** Fix and limit nothing everywhere */
+        /** Delete the configuration policies of the cluster */
         readonly delete: operations["deleteConfigPoliciesGlobalWorkloadType"];
         readonly options?: never;
         readonly head?: never;
@@ -646,12 +646,12 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What is fixed and limited in configurations of a workspace */
+        /** Get the configuration policies of a workspace */
         readonly get: operations["getConfigPoliciesWorkspacesWorkspaceIdWorkloadType"];
-        /** Replace what is fixed and limited in a workspace */
+        /** Replace the configuration policies of a workspace */
         readonly put: operations["putConfigPoliciesWorkspacesWorkspaceIdWorkloadType"];
         readonly post?: never;
-        /** Fix and limit nothing in a workspace */
+        /** Delete the configuration policies of a workspace */
         readonly delete: operations["deleteConfigPoliciesWorkspacesWorkspaceIdWorkloadType"];
         readonly options?: never;
         readonly head?: never;
@@ -665,7 +665,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The labels of experiments, of one project or of all, the most used first */
+        /** List the labels of the experiments of one project or of all projects, the most used first */
         readonly get: operations["getExperimentLabels"];
         readonly put?: never;
         readonly post?: never;
@@ -682,10 +682,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List experiments; each word of `search` is in the name, description, a label or the user's name, or is the number */
+        /** List experiments; each word of `search` must occur in the name, the description, a label or the user name, or be the experiment's id */
         readonly get: operations["getExperiments"];
         readonly put?: never;
-        /** Submit an experiment; `template` names a template */
+        /** Submit an experiment, optionally with a template */
         readonly post: operations["postExperiments"];
         readonly delete?: never;
         readonly options?: never;
@@ -702,7 +702,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Experiments by a filter and an order of any columns; `filter` is JSON, `sort` like startTime=desc,name=asc */
+        /** Search experiments, filtered and sorted by any columns; `filter` is JSON, `sort` is like startTime=desc,name=asc */
         readonly post: operations["postExperimentsSearch"];
         readonly delete?: never;
         readonly options?: never;
@@ -718,7 +718,7 @@ export interface paths {
             readonly cookie?: never;
         };
         readonly get?: never;
-        /** The unmanaged experiment of this name, made where there is none yet */
+        /** Get or create the unmanaged experiment with this external id */
         readonly put: operations["putExperimentsByExternalIdExternalExperimentId"];
         readonly post?: never;
         readonly delete?: never;
@@ -736,7 +736,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** A finished experiment goes on from the newest checkpoints of its trials, under its own id */
+        /** Continue a finished experiment from the newest checkpoints of its trials, under the same id */
         readonly post: operations["postExperimentsContinue"];
         readonly delete?: never;
         readonly options?: never;
@@ -751,7 +751,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Names of the metrics of experiments; with `periodSeconds` again and again until they are over */
+        /** List the metric names of experiments; with `periodSeconds`, repeat until the experiments end */
         readonly get: operations["getExperimentsMetricsStreamMetricNames"];
         readonly put?: never;
         readonly post?: never;
@@ -770,7 +770,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** One submitted file, as base64 */
+        /** Get a submitted file of an experiment in base64 */
         readonly post: operations["postExperimentsExperimentIdFile"];
         readonly delete?: never;
         readonly options?: never;
@@ -785,7 +785,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The submitted files as a tree */
+        /** List the submitted files of an experiment as a tree */
         readonly get: operations["getExperimentsExperimentIdFileTree"];
         readonly put?: never;
         readonly post?: never;
@@ -802,7 +802,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Where a metric was reported */
+        /** List the batches at which a metric was reported */
         readonly get: operations["getExperimentsExperimentIdMetricsStreamBatches"];
         readonly put?: never;
         readonly post?: never;
@@ -819,7 +819,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Curves of the best trials */
+        /** Get the metric curves of the best trials of an experiment */
         readonly get: operations["getExperimentsExperimentIdMetricsStreamTrialsSample"];
         readonly put?: never;
         readonly post?: never;
@@ -836,7 +836,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** A metric of all trials at some batches */
+        /** Get the values of a metric for all trials of an experiment at a number of batches */
         readonly get: operations["getExperimentsExperimentIdMetricsStreamTrialsSnapshot"];
         readonly put?: never;
         readonly post?: never;
@@ -870,7 +870,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Validations that no other one of the experiment beats in all of the metrics */
+        /** List the Pareto-optimal validations of an experiment: those that no other validation beats in all metrics */
         readonly get: operations["getExperimentsExperimentIdPareto"];
         readonly put?: never;
         readonly post?: never;
@@ -888,7 +888,7 @@ export interface paths {
             readonly cookie?: never;
         };
         readonly get?: never;
-        /** For how many days after its end the log is kept: -1, as long as the experiment is; 0, until logs are deleted next */
+        /** Set how many days a log is kept after the end; -1 keeps it as long as the experiment exists, 0 until the next cleanup */
         readonly put: operations["putExperimentsExperimentIdRetainLogs"];
         readonly post?: never;
         readonly delete?: never;
@@ -904,7 +904,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The best searcher metric so far */
+        /** Get the best searcher metric of an experiment so far */
         readonly get: operations["getExperimentsExperimentIdSearcherBestSearcherValidationMetric"];
         readonly put?: never;
         readonly post?: never;
@@ -921,7 +921,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What happened in a custom search and is not answered yet; waits until there is something */
+        /** Wait for the unanswered events of a custom search */
         readonly get: operations["getExperimentsExperimentIdSearcherEvents"];
         readonly put?: never;
         readonly post?: never;
@@ -940,7 +940,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Answer an event of a custom search, and all before it, with operations */
+        /** Answer an event of a custom search, and all events before it, with operations */
         readonly post: operations["postExperimentsExperimentIdSearcherOperations"];
         readonly delete?: never;
         readonly options?: never;
@@ -955,7 +955,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The trials of an experiment */
+        /** List the trials of an experiment */
         readonly get: operations["getExperimentsExperimentIdTrials"];
         readonly put?: never;
         readonly post?: never;
@@ -972,7 +972,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** How the best searcher metric became better */
+        /** List the improvements of the best searcher metric of an experiment */
         readonly get: operations["getExperimentsExperimentIdValidationHistory"];
         readonly put?: never;
         readonly post?: never;
@@ -989,15 +989,15 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One experiment */
+        /** Get an experiment */
         readonly get: operations["getExperimentsId"];
         readonly put?: never;
         readonly post?: never;
-        /** Delete a finished experiment, its checkpoints and its event files */
+        /** Delete a finished experiment with its checkpoints and TensorBoard files */
         readonly delete: operations["deleteExperimentsId"];
         readonly options?: never;
         readonly head?: never;
-        /** Change name, description, notes, labels, resources (maxSlots, null for none; weight; priority), the policy for checkpoints, or how large the search is (maxTrials, maxLength, maxConcurrentTrials, numRounds): that of a completed experiment, too */
+        /** Change the name, description, notes, labels, resources, checkpoint policy or size of the search of an experiment; a larger size continues a completed search */
         readonly patch: operations["patchExperimentsId"];
         readonly trace?: never;
     };
@@ -1010,7 +1010,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** activate the experiment */
+        /** Activate an experiment */
         readonly post: operations["postExperimentsIdActivate"];
         readonly delete?: never;
         readonly options?: never;
@@ -1027,7 +1027,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** archive the experiment */
+        /** Archive an experiment */
         readonly post: operations["postExperimentsIdArchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -1044,7 +1044,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** cancel the experiment */
+        /** Cancel an experiment */
         readonly post: operations["postExperimentsIdCancel"];
         readonly delete?: never;
         readonly options?: never;
@@ -1059,7 +1059,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The checkpoints of an experiment */
+        /** List the checkpoints of an experiment */
         readonly get: operations["getExperimentsIdCheckpoints"];
         readonly put?: never;
         readonly post?: never;
@@ -1078,7 +1078,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** kill the experiment */
+        /** Kill an experiment */
         readonly post: operations["postExperimentsIdKill"];
         readonly delete?: never;
         readonly options?: never;
@@ -1094,10 +1094,10 @@ export interface paths {
             readonly cookie?: never;
         };
         readonly get?: never;
-        /** Add a label */
+        /** Add a label to an experiment */
         readonly put: operations["putExperimentsIdLabelsLabel"];
         readonly post?: never;
-        /** Remove a label */
+        /** Remove a label from an experiment */
         readonly delete: operations["deleteExperimentsIdLabelsLabel"];
         readonly options?: never;
         readonly head?: never;
@@ -1111,7 +1111,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The submitted files as a base64 tar.gz */
+        /** Get the submitted files of an experiment as a tar.gz archive in base64 */
         readonly get: operations["getExperimentsIdModelDef"];
         readonly put?: never;
         readonly post?: never;
@@ -1130,7 +1130,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** pause the experiment */
+        /** Pause an experiment */
         readonly post: operations["postExperimentsIdPause"];
         readonly delete?: never;
         readonly options?: never;
@@ -1148,7 +1148,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         readonly post?: never;
-        /** Delete what a finished experiment's trials wrote for TensorBoard */
+        /** Delete the TensorBoard files of a finished experiment */
         readonly delete: operations["deleteExperimentsIdTensorboardFiles"];
         readonly options?: never;
         readonly head?: never;
@@ -1164,7 +1164,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** unarchive the experiment */
+        /** Unarchive an experiment */
         readonly post: operations["postExperimentsIdUnarchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -1181,7 +1181,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Make a group of users */
+        /** Create a group of users */
         readonly post: operations["postGroups"];
         readonly delete?: never;
         readonly options?: never;
@@ -1198,7 +1198,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Groups, all or those of a user or a name */
+        /** List groups, optionally only those with a given user or name */
         readonly post: operations["postGroupsSearch"];
         readonly delete?: never;
         readonly options?: never;
@@ -1213,12 +1213,12 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** A group and its users */
+        /** Get a group and its users */
         readonly get: operations["getGroupsGroupId"];
-        /** Rename a group, put users into it and take others out */
+        /** Rename a group, add users to it or remove users from it */
         readonly put: operations["putGroupsGroupId"];
         readonly post?: never;
-        /** Delete a group and take its roles away */
+        /** Delete a group and its role assignments */
         readonly delete: operations["deleteGroupsGroupId"];
         readonly options?: never;
         readonly head?: never;
@@ -1232,10 +1232,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the jobs in the queue, in the form that older clients read */
+        /** List the jobs in the queue (for older clients) */
         readonly get: operations["getJobQueues"];
         readonly put?: never;
-        /** Change order, priority, weight or pool of jobs; one after the other, up to the first error */
+        /** Change the order, priority, weight or resource pool of jobs, one after the other until the first error */
         readonly post: operations["postJobQueues"];
         readonly delete?: never;
         readonly options?: never;
@@ -1250,7 +1250,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the jobs in the queue of a resource pool, or of all */
+        /** List the jobs in the queue of one resource pool or of all */
         readonly get: operations["getJobQueuesV2"];
         readonly put?: never;
         readonly post?: never;
@@ -1267,7 +1267,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** How many jobs run and wait in each resource pool */
+        /** Count the running and waiting jobs in each resource pool */
         readonly get: operations["getJobQueuesStats"];
         readonly put?: never;
         readonly post?: never;
@@ -1284,7 +1284,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Why a job waits: for each of its trials. By the job's id, the experiment's number, or the task's id */
+        /** Explain why a job is waiting; give the id of the job, the experiment or the task */
         readonly get: operations["getJobQueuesJobIdWhy"];
         readonly put?: never;
         readonly post?: never;
@@ -1301,7 +1301,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Kubernetes clusters: there are none */
+        /** List the Kubernetes resource managers (always none) */
         readonly get: operations["getK8sResourceManagers"];
         readonly put?: never;
         readonly post?: never;
@@ -1318,7 +1318,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** This master */
+        /** Get the name, the version and the features of the master */
         readonly get: operations["getMaster"];
         readonly put?: never;
         readonly post?: never;
@@ -1335,12 +1335,12 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The administrators' message, also one that is still to come */
+        /** Get the cluster message, even if it is not shown yet */
         readonly get: operations["getMasterClusterMessage"];
-        /** Show a message to all users */
+        /** Set the cluster message, which all users see */
         readonly put: operations["putMasterClusterMessage"];
         readonly post?: never;
-        /** Take the message back */
+        /** Delete the cluster message */
         readonly delete: operations["deleteMasterClusterMessage"];
         readonly options?: never;
         readonly head?: never;
@@ -1354,14 +1354,14 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What the master was started with, and the level of its log */
+        /** Get the configuration that the master was started with, and its log level */
         readonly get: operations["getMasterConfig"];
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        /** Change the level of the master's log until it ends */
+        /** Change the log level of the master until it restarts */
         readonly patch: operations["patchMasterConfig"];
         readonly trace?: never;
     };
@@ -1372,7 +1372,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The newest lines of the master's own log */
+        /** Read the newest lines of the master's log */
         readonly get: operations["getMasterLogs"];
         readonly put?: never;
         readonly post?: never;
@@ -1389,7 +1389,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Whether anything is sent to others: never */
+        /** Get the telemetry settings (telemetry is always off) */
         readonly get: operations["getMasterTelemetry"];
         readonly put?: never;
         readonly post?: never;
@@ -1406,7 +1406,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Who calls */
+        /** Get the user who makes the call */
         readonly get: operations["getMe"];
         readonly put?: never;
         readonly post?: never;
@@ -1423,7 +1423,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The labels of all models, the most used first */
+        /** List the labels of all models, the most used first */
         readonly get: operations["getModelLabels"];
         readonly put?: never;
         readonly post?: never;
@@ -1458,15 +1458,15 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One model, by its name or id */
+        /** Get a model by name or id */
         readonly get: operations["getModelsModelName"];
         readonly put?: never;
         readonly post?: never;
-        /** Delete a model and its versions; the checkpoints stay and may be collected */
+        /** Delete a model and its versions; their checkpoints are no longer protected from deletion */
         readonly delete: operations["deleteModelsModelName"];
         readonly options?: never;
         readonly head?: never;
-        /** Change name, description, notes, labels, metadata or workspace of a model */
+        /** Change the name, description, notes, labels, metadata or workspace of a model */
         readonly patch: operations["patchModelsModelName"];
         readonly trace?: never;
     };
@@ -1479,7 +1479,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** archive the model */
+        /** Archive a model */
         readonly post: operations["postModelsModelNameArchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -1496,7 +1496,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Move the model to another workspace */
+        /** Move a model to another workspace */
         readonly post: operations["postModelsModelNameMove"];
         readonly delete?: never;
         readonly options?: never;
@@ -1513,7 +1513,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** unarchive the model */
+        /** Unarchive a model */
         readonly post: operations["postModelsModelNameUnarchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -1528,10 +1528,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The versions of a model, the latest first */
+        /** List the versions of a model, the latest first */
         readonly get: operations["getModelsModelNameVersions"];
         readonly put?: never;
-        /** Make a completed checkpoint the next version; it is kept from now on */
+        /** Register a completed checkpoint as the next version of a model; the checkpoint is then kept */
         readonly post: operations["postModelsModelNameVersions"];
         readonly delete?: never;
         readonly options?: never;
@@ -1546,15 +1546,15 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One version; 0 and -1 are the latest */
+        /** Get a version of a model; 0 and -1 mean the latest */
         readonly get: operations["getModelsModelNameVersionsModelVersionNum"];
         readonly put?: never;
         readonly post?: never;
-        /** Remove a version; its checkpoint stays and may be collected */
+        /** Delete a model version; its checkpoint is no longer protected from deletion */
         readonly delete: operations["deleteModelsModelNameVersionsModelVersionNum"];
         readonly options?: never;
         readonly head?: never;
-        /** Change name, comment, notes, labels or metadata of a version */
+        /** Change the name, comment, notes, labels or metadata of a model version */
         readonly patch: operations["patchModelsModelNameVersionsModelVersionNum"];
         readonly trace?: never;
     };
@@ -1565,7 +1565,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What trials reported that evaluate this version of the model or go on from it */
+        /** List the metrics of trials that evaluate or fine-tune a model version */
         readonly get: operations["getModelsModelNameVersionsModelVersionNumMetrics"];
         readonly put?: never;
         readonly post?: never;
@@ -1582,7 +1582,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List notebooks, also those that are over */
+        /** List notebooks, including finished ones */
         readonly get: operations["getNotebooks"];
         readonly put?: never;
         /** Start a notebook */
@@ -1600,7 +1600,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One notebook */
+        /** Get a notebook */
         readonly get: operations["getNotebooksTaskId"];
         readonly put?: never;
         readonly post?: never;
@@ -1635,7 +1635,7 @@ export interface paths {
             readonly cookie?: never;
         };
         readonly get?: never;
-        /** The same, as the original's notebooks say it */
+        /** Report whether a notebook is idle (for older clients) */
         readonly put: operations["putNotebooksTaskIdReportIdle"];
         readonly post?: never;
         readonly delete?: never;
@@ -1653,7 +1653,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Set the priority of a notebook: 1 to 99, lower is more important */
+        /** Set the priority of a notebook, from 1 to 99; a smaller number means more important */
         readonly post: operations["postNotebooksTaskIdSetPriority"];
         readonly delete?: never;
         readonly options?: never;
@@ -1668,7 +1668,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The caller's roles; they count where the master enforces roles */
+        /** Get the roles and permissions of the caller; they apply if the master uses role-based access control */
         readonly get: operations["getPermissionsSummary"];
         readonly put?: never;
         readonly post?: never;
@@ -1687,7 +1687,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** What a search would do, without doing it */
+        /** Preview the trials of a search without running it */
         readonly post: operations["postPreviewHpSearch"];
         readonly delete?: never;
         readonly options?: never;
@@ -1702,7 +1702,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The project of a key */
+        /** Get a project by key */
         readonly get: operations["getProjectsKeyKey"];
         readonly put?: never;
         readonly post?: never;
@@ -1719,11 +1719,11 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One project */
+        /** Get a project */
         readonly get: operations["getProjectsId"];
         readonly put?: never;
         readonly post?: never;
-        /** Delete a project, and all experiments in it */
+        /** Delete a project and all experiments in it */
         readonly delete: operations["deleteProjectsId"];
         readonly options?: never;
         readonly head?: never;
@@ -1740,7 +1740,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Close a project: nothing new comes in */
+        /** Archive a project, so that it accepts nothing new */
         readonly post: operations["postProjectsIdArchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -1755,7 +1755,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What the project's experiments, or runs, can be filtered and ordered by */
+        /** List the columns by which the experiments or runs of a project can be filtered and sorted */
         readonly get: operations["getProjectsIdColumns"];
         readonly put?: never;
         readonly post?: never;
@@ -1772,7 +1772,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The least and the greatest value of each metric in the project */
+        /** Get the smallest and the largest value of each metric in a project */
         readonly get: operations["getProjectsIdExperimentsMetricRanges"];
         readonly put?: never;
         readonly post?: never;
@@ -1791,7 +1791,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Open a project again */
+        /** Unarchive a project */
         readonly post: operations["postProjectsIdUnarchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -1808,7 +1808,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** activate many experiments: these, or with `filters` all that match; each has a result */
+        /** Activate several experiments: those listed, or all that match `filters`; reports one result for each */
         readonly post: operations["postProjectsProjectIdExperimentsActivate"];
         readonly delete?: never;
         readonly options?: never;
@@ -1825,7 +1825,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** archive many experiments: these, or with `filters` all that match; each has a result */
+        /** Archive several experiments: those listed, or all that match `filters`; reports one result for each */
         readonly post: operations["postProjectsProjectIdExperimentsArchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -1842,7 +1842,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** cancel many experiments: these, or with `filters` all that match; each has a result */
+        /** Cancel several experiments: those listed, or all that match `filters`; reports one result for each */
         readonly post: operations["postProjectsProjectIdExperimentsCancel"];
         readonly delete?: never;
         readonly options?: never;
@@ -1860,7 +1860,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         readonly post?: never;
-        /** delete many experiments: these, or with `filters` all that match; each has a result */
+        /** Delete several experiments: those listed, or all that match `filters`; reports one result for each */
         readonly delete: operations["deleteProjectsProjectIdExperimentsDelete"];
         readonly options?: never;
         readonly head?: never;
@@ -1876,7 +1876,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** kill many experiments: these, or with `filters` all that match; each has a result */
+        /** Kill several experiments: those listed, or all that match `filters`; reports one result for each */
         readonly post: operations["postProjectsProjectIdExperimentsKill"];
         readonly delete?: never;
         readonly options?: never;
@@ -1893,7 +1893,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** move many experiments: these, or with `filters` all that match; each has a result */
+        /** Move several experiments: those listed, or all that match `filters`; reports one result for each */
         readonly post: operations["postProjectsProjectIdExperimentsMove"];
         readonly delete?: never;
         readonly options?: never;
@@ -1910,7 +1910,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** pause many experiments: these, or with `filters` all that match; each has a result */
+        /** Pause several experiments: those listed, or all that match `filters`; reports one result for each */
         readonly post: operations["postProjectsProjectIdExperimentsPause"];
         readonly delete?: never;
         readonly options?: never;
@@ -1926,7 +1926,7 @@ export interface paths {
             readonly cookie?: never;
         };
         readonly get?: never;
-        /** For how many days after their end the logs of many experiments are kept; each has a result */
+        /** Set how many days the logs of several experiments are kept after they end; reports one result for each */
         readonly put: operations["putProjectsProjectIdExperimentsRetainLogs"];
         readonly post?: never;
         readonly delete?: never;
@@ -1944,7 +1944,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** unarchive many experiments: these, or with `filters` all that match; each has a result */
+        /** Unarchive several experiments: those listed, or all that match `filters`; reports one result for each */
         readonly post: operations["postProjectsProjectIdExperimentsUnarchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -1959,7 +1959,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The texts that trials of the project have at this key of their metadata */
+        /** List the text values of a metadata key among the trials of a project */
         readonly get: operations["getProjectsProjectIdMetadataKey"];
         readonly put?: never;
         readonly post?: never;
@@ -2011,7 +2011,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Resource pools */
+        /** List resource pools */
         readonly get: operations["getResourcePools"];
         readonly put?: never;
         readonly post?: never;
@@ -2028,13 +2028,13 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Workspaces that alone may use a pool; none: it is open to all */
+        /** List the workspaces that a resource pool is bound to; a pool without bindings is open to all */
         readonly get: operations["getResourcePoolsResourcePoolNameWorkspaceBindings"];
-        /** Bind a pool to exactly these workspaces */
+        /** Bind a resource pool to exactly the given workspaces */
         readonly put: operations["putResourcePoolsResourcePoolNameWorkspaceBindings"];
-        /** Bind a pool to more workspaces */
+        /** Bind a resource pool to more workspaces */
         readonly post: operations["postResourcePoolsResourcePoolNameWorkspaceBindings"];
-        /** Bind a pool to these workspaces no longer */
+        /** Remove the bindings of a resource pool to the given workspaces */
         readonly delete: operations["deleteResourcePoolsResourcePoolNameWorkspaceBindings"];
         readonly options?: never;
         readonly head?: never;
@@ -2048,7 +2048,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Slot-seconds of each day or month */
+        /** Get the slot-seconds used in each day or month */
         readonly get: operations["getResourcesAllocationAggregated"];
         readonly put?: never;
         readonly post?: never;
@@ -2065,7 +2065,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Allocations between two times */
+        /** List the allocations between two times */
         readonly get: operations["getResourcesAllocationRaw"];
         readonly put?: never;
         readonly post?: never;
@@ -2084,7 +2084,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Give users and groups roles; all or none */
+        /** Assign roles to users and groups, all or none */
         readonly post: operations["postRolesAddAssignments"];
         readonly delete?: never;
         readonly options?: never;
@@ -2101,7 +2101,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Take roles from users and groups; all or none */
+        /** Remove roles from users and groups, all or none */
         readonly post: operations["postRolesRemoveAssignments"];
         readonly delete?: never;
         readonly options?: never;
@@ -2118,7 +2118,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** All roles with their permissions */
+        /** List all roles with their permissions */
         readonly post: operations["postRolesSearch"];
         readonly delete?: never;
         readonly options?: never;
@@ -2135,7 +2135,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The roles that can be assigned in a workspace, or for the whole cluster */
+        /** List the roles that can be assigned in a workspace or for the whole cluster */
         readonly post: operations["postRolesSearchByAssignability"];
         readonly delete?: never;
         readonly options?: never;
@@ -2150,7 +2150,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The roles of a group, as far as the caller may know */
+        /** List the roles of a group that the caller can view */
         readonly get: operations["getRolesSearchByGroupGroupId"];
         readonly put?: never;
         readonly post?: never;
@@ -2169,7 +2169,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Roles, and who has them as far as the caller may know */
+        /** Get roles by id, with those of their assignments that the caller can view */
         readonly post: operations["postRolesSearchByIds"];
         readonly delete?: never;
         readonly options?: never;
@@ -2184,7 +2184,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The roles of a user, as far as the caller may know */
+        /** List the roles of a user that the caller can view */
         readonly get: operations["getRolesSearchByUserUserId"];
         readonly put?: never;
         readonly post?: never;
@@ -2201,7 +2201,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Who has a role in a workspace */
+        /** List the users and groups that have a role in a workspace */
         readonly get: operations["getRolesWorkspaceWorkspaceId"];
         readonly put?: never;
         readonly post?: never;
@@ -2220,7 +2220,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Trials of all experiments by a filter and an order of any columns */
+        /** Search the trials of all experiments, filtered and sorted by any columns */
         readonly post: operations["postRuns"];
         readonly delete?: never;
         readonly options?: never;
@@ -2237,7 +2237,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** archive the experiments of runs, each of which is the only one of its experiment */
+        /** Archive the experiments of the given runs; each must be the only run of its experiment */
         readonly post: operations["postRunsArchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -2254,7 +2254,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** delete the experiments of runs, each of which is the only one of its experiment */
+        /** Delete the experiments of the given runs; each must be the only run of its experiment */
         readonly post: operations["postRunsDelete"];
         readonly delete?: never;
         readonly options?: never;
@@ -2271,7 +2271,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Kill these trials */
+        /** Kill several trials */
         readonly post: operations["postRunsKill"];
         readonly delete?: never;
         readonly options?: never;
@@ -2288,7 +2288,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** move the experiments of runs, each of which is the only one of its experiment */
+        /** Move the experiments of the given runs; each must be the only run of its experiment */
         readonly post: operations["postRunsMove"];
         readonly delete?: never;
         readonly options?: never;
@@ -2305,7 +2305,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** pause the experiments of runs, each of which is the only one of its experiment */
+        /** Pause the experiments of the given runs; each must be the only run of its experiment */
         readonly post: operations["postRunsPause"];
         readonly delete?: never;
         readonly options?: never;
@@ -2322,7 +2322,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** resume the experiments of runs, each of which is the only one of its experiment */
+        /** Resume the experiments of the given runs; each must be the only run of its experiment */
         readonly post: operations["postRunsResume"];
         readonly delete?: never;
         readonly options?: never;
@@ -2339,7 +2339,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The trial is about to report; its checkpoints are where its configuration says */
+        /** Announce that an unmanaged trial is about to report; its checkpoints are where its configuration says */
         readonly post: operations["postRunsStart"];
         readonly delete?: never;
         readonly options?: never;
@@ -2356,7 +2356,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** unarchive the experiments of runs, each of which is the only one of its experiment */
+        /** Unarchive the experiments of the given runs; each must be the only run of its experiment */
         readonly post: operations["postRunsUnarchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -2371,10 +2371,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What the trial says of itself */
+        /** Get the metadata of a trial */
         readonly get: operations["getRunsRunIdMetadata"];
         readonly put?: never;
-        /** What the trial says of itself, in place of what it said before */
+        /** Replace the metadata of a trial */
         readonly post: operations["postRunsRunIdMetadata"];
         readonly delete?: never;
         readonly options?: never;
@@ -2389,7 +2389,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List shells, also those that are over */
+        /** List shells, including finished ones */
         readonly get: operations["getShells"];
         readonly put?: never;
         /** Start a shell */
@@ -2407,7 +2407,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One shell */
+        /** Get a shell */
         readonly get: operations["getShellsTaskId"];
         readonly put?: never;
         readonly post?: never;
@@ -2443,7 +2443,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Set the priority of a shell: 1 to 99, lower is more important */
+        /** Set the priority of a shell, from 1 to 99; a smaller number means more important */
         readonly post: operations["postShellsTaskIdSetPriority"];
         readonly delete?: never;
         readonly options?: never;
@@ -2460,7 +2460,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** What experiments would do on a cluster, without running them */
+        /** Simulate experiments on a cluster without running them */
         readonly post: operations["postSimulate"];
         readonly delete?: never;
         readonly options?: never;
@@ -2477,7 +2477,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Log lines of a trial outside the cluster, or of the task that sends them */
+        /** Store log lines of an unmanaged trial, or of the task that sends them */
         readonly post: operations["postTaskLogs"];
         readonly delete?: never;
         readonly options?: never;
@@ -2492,7 +2492,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What runs or waits to run */
+        /** List the tasks that run or wait to run */
         readonly get: operations["getTasks"];
         readonly put?: never;
         readonly post?: never;
@@ -2509,7 +2509,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** How many tasks that are no trials run */
+        /** Count the running commands, notebooks, shells and TensorBoards */
         readonly get: operations["getTasksCount"];
         readonly put?: never;
         readonly post?: never;
@@ -2526,7 +2526,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** A task of any type with its runs */
+        /** Get a task of any type with its allocations */
         readonly get: operations["getTasksTaskId"];
         readonly put?: never;
         readonly post?: never;
@@ -2543,7 +2543,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The devices that the runs of a task have or had */
+        /** List the devices of the allocations of a task */
         readonly get: operations["getTasksTaskIdAcceleratorData"];
         readonly put?: never;
         readonly post?: never;
@@ -2560,7 +2560,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The configuration of a task */
+        /** Get the configuration of a task */
         readonly get: operations["getTasksTaskIdConfig"];
         readonly put?: never;
         readonly post?: never;
@@ -2577,7 +2577,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The files that go with a task, as tar.gz in base64 */
+        /** Get the files of a task as a tar.gz archive in base64 */
         readonly get: operations["getTasksTaskIdContextDirectory"];
         readonly put?: never;
         readonly post?: never;
@@ -2596,7 +2596,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The program of a task says whether somebody uses it; see idle_timeout */
+        /** Report whether the service of a task is idle; see idle_timeout */
         readonly post: operations["postTasksTaskIdIdle"];
         readonly delete?: never;
         readonly options?: never;
@@ -2628,7 +2628,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** A task's log; `follow` waits for more until it is over */
+        /** Read the log of a task; `follow` waits for more lines until the task ends */
         readonly get: operations["getTasksTaskIdLogs"];
         readonly put?: never;
         readonly post?: never;
@@ -2645,7 +2645,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What occurs in the task's log that it can be filtered by, so far */
+        /** List the values by which the log of a task can be filtered */
         readonly get: operations["getTasksTaskIdLogsFields"];
         readonly put?: never;
         readonly post?: never;
@@ -2664,7 +2664,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The program of a task says on which port of its machine it answers */
+        /** Report the port on which the service of a task listens */
         readonly post: operations["postTasksTaskIdReady"];
         readonly delete?: never;
         readonly options?: never;
@@ -2685,7 +2685,7 @@ export interface paths {
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        /** Give a template another name */
+        /** Rename a template */
         readonly patch: operations["patchTemplateRename"];
         readonly trace?: never;
     };
@@ -2713,17 +2713,17 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One template */
+        /** Get a template */
         readonly get: operations["getTemplatesTemplateName"];
         /** Create or replace a template */
         readonly put: operations["putTemplatesTemplateName"];
         /** Create a template */
         readonly post: operations["postTemplatesTemplateName"];
-        /** Remove a template */
+        /** Delete a template */
         readonly delete: operations["deleteTemplatesTemplateName"];
         readonly options?: never;
         readonly head?: never;
-        /** Replace a template's configuration */
+        /** Replace the configuration of a template */
         readonly patch: operations["patchTemplatesTemplateName"];
         readonly trace?: never;
     };
@@ -2734,7 +2734,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List tensorboards, also those that are over */
+        /** List tensorboards, including finished ones */
         readonly get: operations["getTensorboards"];
         readonly put?: never;
         /** Start a tensorboard */
@@ -2752,7 +2752,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One tensorboard */
+        /** Get a tensorboard */
         readonly get: operations["getTensorboardsTaskId"];
         readonly put?: never;
         readonly post?: never;
@@ -2788,7 +2788,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Set the priority of a tensorboard: 1 to 99, lower is more important */
+        /** Set the priority of a tensorboard, from 1 to 99; a smaller number means more important */
         readonly post: operations["postTensorboardsTaskIdSetPriority"];
         readonly delete?: never;
         readonly options?: never;
@@ -2803,10 +2803,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List access tokens; an administrator sees those of all */
+        /** List access tokens; administrators see those of all users */
         readonly get: operations["getTokens"];
         readonly put?: never;
-        /** Make an access token for oneself, an administrator for anyone */
+        /** Create an access token; administrators can create one for any user */
         readonly post: operations["postTokens"];
         readonly delete?: never;
         readonly options?: never;
@@ -2827,7 +2827,7 @@ export interface paths {
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        /** Describe or revoke an access token */
+        /** Change the description of an access token, or revoke it */
         readonly patch: operations["patchTokensTokenId"];
         readonly trace?: never;
     };
@@ -2840,7 +2840,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The trial evaluates a checkpoint, or goes on from it */
+        /** Report that a trial evaluates or fine-tunes a checkpoint */
         readonly post: operations["postTrialSourceInfo"];
         readonly delete?: never;
         readonly options?: never;
@@ -2856,9 +2856,9 @@ export interface paths {
             readonly cookie?: never;
         };
         readonly get?: never;
-        /** The trial of this name of an unmanaged experiment, made where there is none yet */
+        /** Get or create the trial of an unmanaged experiment with this external id */
         readonly put: operations["putTrials"];
-        /** A new trial of an unmanaged experiment */
+        /** Create a trial of an unmanaged experiment */
         readonly post: operations["postTrials"];
         readonly delete?: never;
         readonly options?: never;
@@ -2873,7 +2873,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** A trial by the names that its processes gave it and its experiment */
+        /** Get a trial by the external ids of its experiment and itself */
         readonly get: operations["getTrialsByExternalIdExternalExperimentIdExternalTrialId"];
         readonly put?: never;
         readonly post?: never;
@@ -2890,7 +2890,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Reports of several trials; with `maxDatapoints` those that a chart of so many points needs */
+        /** Get the reported metrics of several trials; `maxDatapoints` thins them out for a chart */
         readonly get: operations["getTrialsMetricsTrainingMetrics"];
         readonly put?: never;
         readonly post?: never;
@@ -2907,7 +2907,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Reports of several trials; with `maxDatapoints` those that a chart of so many points needs */
+        /** Get the reported metrics of several trials; `maxDatapoints` thins them out for a chart */
         readonly get: operations["getTrialsMetricsTrialMetrics"];
         readonly put?: never;
         readonly post?: never;
@@ -2924,7 +2924,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Reports of several trials; with `maxDatapoints` those that a chart of so many points needs */
+        /** Get the reported metrics of several trials; `maxDatapoints` thins them out for a chart */
         readonly get: operations["getTrialsMetricsValidationMetrics"];
         readonly put?: never;
         readonly post?: never;
@@ -2941,7 +2941,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Curves of several trials, thinned out to `maxDatapoints` each */
+        /** Compare the metrics of several trials, with at most `maxDatapoints` points for each */
         readonly get: operations["getTrialsTimeSeries"];
         readonly put?: never;
         readonly post?: never;
@@ -2958,7 +2958,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The checkpoints of a trial */
+        /** List the checkpoints of a trial */
         readonly get: operations["getTrialsIdCheckpoints"];
         readonly put?: never;
         readonly post?: never;
@@ -2977,7 +2977,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Kill the trial */
+        /** Kill a trial */
         readonly post: operations["postTrialsIdKill"];
         readonly delete?: never;
         readonly options?: never;
@@ -2992,7 +2992,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** For how many days the log will be kept: -1, as long as the experiment is */
+        /** Get for how many more days the log of a trial is kept; -1 for as long as the experiment exists */
         readonly get: operations["getTrialsIdRemainingLogRetentionDays"];
         readonly put?: never;
         readonly post?: never;
@@ -3009,14 +3009,14 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One trial */
+        /** Get a trial */
         readonly get: operations["getTrialsTrialId"];
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        /** How a trial outside the cluster is; without a state only that its process lives */
+        /** Report the state of an unmanaged trial, or, without a state, that its process is alive */
         readonly patch: operations["patchTrialsTrialId"];
         readonly trace?: never;
     };
@@ -3029,7 +3029,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** A checkpoint is about to be saved; durable when answered */
+        /** Announce a checkpoint before saving it; durable when the call returns */
         readonly post: operations["postTrialsTrialIdCheckpointsBegin"];
         readonly delete?: never;
         readonly options?: never;
@@ -3046,7 +3046,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The trial ends before its time */
+        /** Report that a trial ends early */
         readonly post: operations["postTrialsTrialIdEarlyExit"];
         readonly delete?: never;
         readonly options?: never;
@@ -3061,10 +3061,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What the trial ran in: packages, hardware, switches, seeds; that of each run */
+        /** Get the environment of each run of a trial: packages, hardware, flags and seeds */
         readonly get: operations["getTrialsTrialIdEnvironment"];
         readonly put?: never;
-        /** What the process found where it runs; once for each run and rank */
+        /** Report the environment of a process, once for each run and rank */
         readonly post: operations["postTrialsTrialIdEnvironment"];
         readonly delete?: never;
         readonly options?: never;
@@ -3079,7 +3079,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The trial's log; `follow` waits for more until it is over */
+        /** Read the log of a trial; `follow` waits for more lines until the trial ends */
         readonly get: operations["getTrialsTrialIdLogs"];
         readonly put?: never;
         readonly post?: never;
@@ -3096,7 +3096,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What occurs in the trial's log that it can be filtered by, so far */
+        /** List the values by which the log of a trial can be filtered */
         readonly get: operations["getTrialsTrialIdLogsFields"];
         readonly put?: never;
         readonly post?: never;
@@ -3115,7 +3115,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Report metrics; durable when answered */
+        /** Report metrics of a trial; durable when the call returns */
         readonly post: operations["postTrialsTrialIdMetrics"];
         readonly delete?: never;
         readonly options?: never;
@@ -3130,7 +3130,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** All reports of a trial (with `maxDatapoints` those that a chart of so many points needs), and new ones as they come */
+        /** Follow the reported metrics of a trial; `maxDatapoints` thins out the past ones for a chart */
         readonly get: operations["getTrialsTrialIdMetricsFollow"];
         readonly put?: never;
         readonly post?: never;
@@ -3147,7 +3147,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What the profiler of a trial has measured */
+        /** List the series that the profiler of a trial has measured */
         readonly get: operations["getTrialsTrialIdProfilerAvailableSeries"];
         readonly put?: never;
         readonly post?: never;
@@ -3164,7 +3164,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The numbers that it measured, each series by itself */
+        /** Get the profiler measurements of a trial, series by series */
         readonly get: operations["getTrialsTrialIdProfilerMetrics"];
         readonly put?: never;
         readonly post?: never;
@@ -3183,7 +3183,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Progress of the trial, from 0 to 1 */
+        /** Report the progress of a trial, from 0 to 1 */
         readonly post: operations["postTrialsTrialIdProgress"];
         readonly delete?: never;
         readonly options?: never;
@@ -3199,7 +3199,7 @@ export interface paths {
             readonly cookie?: never;
         };
         readonly get?: never;
-        /** For how many days after its end the log is kept: -1, as long as the experiment is; 0, until logs are deleted next */
+        /** Set how many days a log is kept after the end; -1 keeps it as long as the experiment exists, 0 until the next cleanup */
         readonly put: operations["putTrialsTrialIdRetainLogs"];
         readonly post?: never;
         readonly delete?: never;
@@ -3217,7 +3217,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** What the trial does right now */
+        /** Report what a trial is doing */
         readonly post: operations["postTrialsTrialIdRunnerMetadata"];
         readonly delete?: never;
         readonly options?: never;
@@ -3234,7 +3234,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The trial trained so far and validated */
+        /** Report that a trial has completed its searcher operation */
         readonly post: operations["postTrialsTrialIdSearcherCompletedOperation"];
         readonly delete?: never;
         readonly options?: never;
@@ -3249,7 +3249,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** How far the trial shall train; waits for more */
+        /** Get the length to which a trial must train; waits for the next operation */
         readonly get: operations["getTrialsTrialIdSearcherOperation"];
         readonly put?: never;
         readonly post?: never;
@@ -3268,7 +3268,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Begins a run of a trial outside the cluster; `resume`: from its latest checkpoint */
+        /** Start a run of an unmanaged trial; `resume` continues from its latest checkpoint */
         readonly post: operations["postTrialsTrialIdStart"];
         readonly delete?: never;
         readonly options?: never;
@@ -3285,7 +3285,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The same, of the group training */
+        /** Report metrics of the group training */
         readonly post: operations["postTrialsTrialIdTrainingMetrics"];
         readonly delete?: never;
         readonly options?: never;
@@ -3302,7 +3302,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The same, of the group validation */
+        /** Report metrics of the group validation */
         readonly post: operations["postTrialsTrialIdValidationMetrics"];
         readonly delete?: never;
         readonly options?: never;
@@ -3317,7 +3317,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What the trial did, by batches */
+        /** List the training, validation and checkpoint steps of a trial, by batches */
         readonly get: operations["getTrialsTrialIdWorkloads"];
         readonly put?: never;
         readonly post?: never;
@@ -3334,7 +3334,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The projects at which the caller looked, or into which the caller submitted, last */
+        /** List the projects that the caller viewed or submitted to last */
         readonly get: operations["getUserProjectsActivity"];
         readonly put?: never;
         readonly post?: never;
@@ -3359,7 +3359,7 @@ export interface paths {
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        /** Activate or deactivate these users, or with `filters` all others that match; each has a result */
+        /** Activate or deactivate several users: those listed, or all others that match `filters`; reports one result for each */
         readonly patch: operations["patchUsers"];
         readonly trace?: never;
     };
@@ -3372,7 +3372,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The caller looks at a project */
+        /** Record that the caller viewed a project */
         readonly post: operations["postUsersActivity"];
         readonly delete?: never;
         readonly options?: never;
@@ -3393,7 +3393,7 @@ export interface paths {
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        /** Put many users into groups and take them out of others */
+        /** Add several users to groups or remove them from groups */
         readonly patch: operations["patchUsersAssignments"];
         readonly trace?: never;
     };
@@ -3404,10 +3404,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What the caller's browser wants to be remembered */
+        /** List the settings that the web pages store for the caller */
         readonly get: operations["getUsersSetting"];
         readonly put?: never;
-        /** Remember these for the caller; one without a value is forgotten */
+        /** Store settings for the caller; a setting without a value is deleted */
         readonly post: operations["postUsersSetting"];
         readonly delete?: never;
         readonly options?: never;
@@ -3424,7 +3424,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Forget all settings of the caller */
+        /** Delete all settings of the caller */
         readonly post: operations["postUsersSettingReset"];
         readonly delete?: never;
         readonly options?: never;
@@ -3439,7 +3439,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One user */
+        /** Get a user */
         readonly get: operations["getUsersUserId"];
         readonly put?: never;
         readonly post?: never;
@@ -3459,7 +3459,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** A new password, as older clients set it */
+        /** Set the password of a user (for older clients) */
         readonly post: operations["postUsersUserIdPassword"];
         readonly delete?: never;
         readonly options?: never;
@@ -3474,7 +3474,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One user, by name */
+        /** Get a user by name */
         readonly get: operations["getUsersUsernameByUsername"];
         readonly put?: never;
         readonly post?: never;
@@ -3491,7 +3491,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** All webhooks; whoever may not change one sees only the host of its address */
+        /** List webhooks; users who cannot change a webhook see only the host of its URL */
         readonly get: operations["getWebhooks"];
         readonly put?: never;
         /** Create a webhook */
@@ -3511,7 +3511,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Tell those webhooks with a custom trigger that the experiment names */
+        /** Send a custom event to the webhooks that an experiment names */
         readonly post: operations["postWebhooksCustom"];
         readonly delete?: never;
         readonly options?: never;
@@ -3529,11 +3529,11 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         readonly post?: never;
-        /** Delete a webhook and what is on its way to it */
+        /** Delete a webhook and its pending deliveries */
         readonly delete: operations["deleteWebhooksId"];
         readonly options?: never;
         readonly head?: never;
-        /** Change the address of a webhook */
+        /** Change the URL of a webhook */
         readonly patch: operations["patchWebhooksId"];
         readonly trace?: never;
     };
@@ -3544,7 +3544,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What waits to be told to a webhook, and what became of the last that it was told */
+        /** List the pending and the latest deliveries of a webhook */
         readonly get: operations["getWebhooksIdDeliveries"];
         readonly put?: never;
         readonly post?: never;
@@ -3563,7 +3563,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Post a test to a webhook, once */
+        /** Send a test event to a webhook */
         readonly post: operations["postWebhooksIdTest"];
         readonly delete?: never;
         readonly options?: never;
@@ -3596,11 +3596,11 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One workspace */
+        /** Get a workspace */
         readonly get: operations["getWorkspacesId"];
         readonly put?: never;
         readonly post?: never;
-        /** Delete a workspace, and all projects and experiments in it */
+        /** Delete a workspace with all projects and experiments in it */
         readonly delete: operations["deleteWorkspacesId"];
         readonly options?: never;
         readonly head?: never;
@@ -3617,7 +3617,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Close a workspace: nothing new comes in */
+        /** Archive a workspace, so that it accepts nothing new */
         readonly post: operations["postWorkspacesIdArchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -3634,7 +3634,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Keep a workspace at hand */
+        /** Pin a workspace for the caller */
         readonly post: operations["postWorkspacesIdPin"];
         readonly delete?: never;
         readonly options?: never;
@@ -3668,7 +3668,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Open a workspace again */
+        /** Unarchive a workspace */
         readonly post: operations["postWorkspacesIdUnarchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -3685,7 +3685,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Keep it at hand no longer */
+        /** Unpin a workspace for the caller */
         readonly post: operations["postWorkspacesIdUnpin"];
         readonly delete?: never;
         readonly options?: never;
@@ -3700,7 +3700,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Where its experiments can run */
+        /** List the resource pools that a workspace can use */
         readonly get: operations["getWorkspacesWorkspaceIdAvailableResourcePools"];
         readonly put?: never;
         readonly post?: never;
@@ -3777,6 +3777,12 @@ export interface components {
         };
         readonly AgentReply: {
             readonly agent: components["schemas"]["Agent"];
+        };
+        readonly AgentUserGroup: {
+            readonly agentUid?: number;
+            readonly agentGid?: number;
+            readonly agentUser?: string;
+            readonly agentGroup?: string;
         };
         readonly AgentsReply: {
             readonly agents: readonly components["schemas"]["Agent"][];
@@ -4137,6 +4143,7 @@ export interface components {
             readonly kill: boolean;
             /** Format: double */
             readonly graceSeconds: number;
+            readonly runAs?: components["schemas"]["AgentUserGroup"];
         };
         readonly Device: {
             readonly id: number;
@@ -4700,6 +4707,7 @@ export interface components {
             readonly displayName?: string;
             readonly admin?: boolean;
             readonly active?: boolean;
+            readonly agentUserGroup?: components["schemas"]["AgentUserGroup"];
         };
         readonly NotesReply: {
             readonly notes: readonly components["schemas"]["ProjectNote"][];
@@ -4876,6 +4884,9 @@ export interface components {
             readonly resourcePools: readonly components["schemas"]["Pool"][];
             readonly pagination: components["schemas"]["Pagination"];
         };
+        readonly PortShown: {
+            readonly port: number;
+        };
         readonly PreemptionReply: {
             readonly preempt: boolean;
             /** Format: int64 */
@@ -4962,9 +4973,6 @@ export interface components {
         readonly ProjectReply: {
             readonly project: components["schemas"]["ProjectObject"];
         };
-        readonly ProxyPort: {
-            readonly port: number;
-        };
         readonly Published: {
             readonly allocationId?: string;
             readonly addresses: readonly string[];
@@ -5031,6 +5039,8 @@ export interface components {
             readonly taskId?: string;
             readonly port: number;
             readonly secret?: string;
+            readonly sshPort?: number;
+            readonly user?: string;
         };
         readonly RecentReply: {
             readonly projects: readonly components["schemas"]["ProjectObject"][];
@@ -5275,7 +5285,7 @@ export interface components {
             readonly device: components["schemas"]["Device"];
             readonly enabled: boolean;
             readonly draining: boolean;
-            readonly container?: components["schemas"]["SlotContainer"];
+            readonly container: unknown;
         };
         readonly SlotContainer: {
             readonly id: string;
@@ -5328,6 +5338,12 @@ export interface components {
         };
         readonly SourceRequest: {
             readonly trialSourceInfo: components["schemas"]["Source"];
+        };
+        readonly SshAccount: {
+            readonly user: string;
+            readonly uid?: number;
+            readonly gid?: number;
+            readonly group: string;
         };
         readonly StartReply: {
             readonly trialRunId: number;
@@ -5432,6 +5448,9 @@ export interface components {
             readonly serviceAddress?: string;
             readonly experimentIds?: readonly number[];
             readonly trialIds?: readonly number[];
+            readonly privateKey?: string;
+            readonly publicKey?: string;
+            readonly agentUserGroup?: components["schemas"]["SshAccount"];
             readonly type: string;
             readonly slots: number;
             readonly priority: number;
@@ -5483,7 +5502,7 @@ export interface components {
             readonly slotsNeeded: number;
             readonly resources: readonly unknown[];
             readonly priority: number;
-            readonly proxyPorts: readonly components["schemas"]["ProxyPort"][];
+            readonly proxyPorts: readonly components["schemas"]["PortShown"][];
             readonly state: string;
             readonly waitingReason: string;
             readonly type: string;
@@ -5659,7 +5678,7 @@ export interface components {
             readonly username: string;
             readonly admin: boolean;
             readonly active: boolean;
-            readonly agentUserGroup: unknown;
+            readonly agentUserGroup?: components["schemas"]["AgentUserGroup"];
             readonly displayName: string;
             /** Format: date-time */
             readonly modifiedAt: string;
@@ -5688,6 +5707,7 @@ export interface components {
             readonly admin?: boolean;
             readonly active?: boolean;
             readonly isHashed?: boolean;
+            readonly agentUserGroup?: unknown;
         };
         readonly UserReply: {
             readonly user: components["schemas"]["User"];
@@ -5780,6 +5800,7 @@ export interface components {
             readonly defaultComputePool?: string;
             readonly defaultAuxPool?: string;
             readonly checkpointStorageConfig?: unknown;
+            readonly agentUserGroup?: components["schemas"]["AgentUserGroup"];
         };
         readonly WorkspaceDeleteReply: {
             readonly completed: boolean;
@@ -5803,7 +5824,7 @@ export interface components {
             readonly defaultComputePool: string;
             readonly defaultAuxPool: string;
             readonly checkpointStorageConfig: unknown;
-            readonly agentUserGroup: unknown;
+            readonly agentUserGroup?: components["schemas"]["AgentUserGroup"];
             /** Format: date-time */
             readonly pinnedAt?: string;
         };
@@ -5815,6 +5836,7 @@ export interface components {
             readonly defaultAuxPool?: string;
             readonly defaultAuxResourcePool?: string;
             readonly checkpointStorageConfig?: unknown;
+            readonly agentUserGroup?: unknown;
         };
         readonly WorkspacePoolsReply: {
             readonly resourcePools: readonly string[];
@@ -5845,9 +5867,13 @@ export interface operations {
     readonly getAgents: {
         readonly parameters: {
             readonly query?: {
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description Whether to leave out the slots of each agent. */
                 readonly excludeSlots?: boolean;
             };
             readonly header?: never;
@@ -5906,10 +5932,12 @@ export interface operations {
     readonly getAgentsAgentId: {
         readonly parameters: {
             readonly query?: {
+                /** @description Has no effect here. */
                 readonly drain?: boolean;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the agent. */
                 readonly agentId: string;
             };
             readonly cookie?: never;
@@ -5977,6 +6005,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the agent. */
                 readonly agentId: string;
             };
             readonly cookie?: never;
@@ -6039,6 +6068,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the agent. */
                 readonly agentId: string;
             };
             readonly cookie?: never;
@@ -6101,6 +6131,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the agent. */
                 readonly agentId: string;
             };
             readonly cookie?: never;
@@ -6152,10 +6183,12 @@ export interface operations {
     readonly getAgentsAgentIdSlots: {
         readonly parameters: {
             readonly query?: {
+                /** @description Has no effect here. */
                 readonly drain?: boolean;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the agent. */
                 readonly agentId: string;
             };
             readonly cookie?: never;
@@ -6223,7 +6256,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the agent. */
                 readonly agentId: string;
+                /** @description The number of the slot on its agent. */
                 readonly slotId: string;
             };
             readonly cookie?: never;
@@ -6282,7 +6317,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the agent. */
                 readonly agentId: string;
+                /** @description The number of the slot on its agent. */
                 readonly slotId: number;
             };
             readonly cookie?: never;
@@ -6345,7 +6382,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the agent. */
                 readonly agentId: string;
+                /** @description The number of the slot on its agent. */
                 readonly slotId: number;
             };
             readonly cookie?: never;
@@ -6408,6 +6447,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the agent. */
                 readonly agentId: string;
             };
             readonly cookie?: never;
@@ -6461,6 +6501,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
             };
             readonly cookie?: never;
@@ -6519,6 +6560,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
             };
             readonly cookie?: never;
@@ -6581,6 +6623,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
             };
             readonly cookie?: never;
@@ -6652,6 +6695,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
             };
             readonly cookie?: never;
@@ -6723,6 +6767,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
             };
             readonly cookie?: never;
@@ -6779,10 +6824,12 @@ export interface operations {
     readonly getAllocationsAllocationIdRendezvous: {
         readonly parameters: {
             readonly query?: {
+                /** @description The most seconds to wait before the call returns without news. */
                 readonly timeoutSeconds?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
             };
             readonly cookie?: never;
@@ -6850,6 +6897,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
             };
             readonly cookie?: never;
@@ -6912,7 +6960,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
+                /** @description The id of the resources, from the environment of the process. */
                 readonly resourcesId: string;
             };
             readonly cookie?: never;
@@ -6980,6 +7030,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
             };
             readonly cookie?: never;
@@ -7040,11 +7091,14 @@ export interface operations {
     readonly getAllocationsAllocationIdSignalsPreemption: {
         readonly parameters: {
             readonly query?: {
+                /** @description The most seconds to wait before the call returns without news. */
                 readonly timeoutSeconds?: number;
+                /** @description Whether to answer 410 Gone once the allocation is over, instead of asking to preempt. */
                 readonly strict?: boolean;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
             };
             readonly cookie?: never;
@@ -7110,11 +7164,14 @@ export interface operations {
     readonly getAllocationsAllocationIdSignalsWish: {
         readonly parameters: {
             readonly query?: {
+                /** @description The number of the preemption, from the reply of signals/preemption. */
                 readonly preemption?: string;
+                /** @description The most seconds to wait before the call returns without news. */
                 readonly timeoutSeconds?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
             };
             readonly cookie?: never;
@@ -7182,6 +7239,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the allocation. */
                 readonly allocationId: string;
             };
             readonly cookie?: never;
@@ -7238,12 +7296,19 @@ export interface operations {
     readonly getAudit: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only the actions of this user. */
                 readonly username?: string;
+                /** @description Only entries whose call, path or object contains this text. */
                 readonly text?: string;
+                /** @description Only entries from this time on. */
                 readonly after?: string;
+                /** @description Only entries before this time. */
                 readonly before?: string;
+                /** @description Only calls that were refused. */
                 readonly refused?: boolean;
+                /** @description Only entries with a smaller id, to page to older ones. */
                 readonly beforeId?: string;
+                /** @description The most entries to return; 0 for 100. */
                 readonly limit?: number;
             };
             readonly header?: never;
@@ -7738,11 +7803,14 @@ export interface operations {
     readonly getCheckpointsCheckpointUuidMetrics: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only metrics of this group. */
                 readonly metricGroup?: string;
+                /** @description TRIAL_SOURCE_INFO_TYPE_INFERENCE or TRIAL_SOURCE_INFO_TYPE_FINE_TUNING; empty for both. */
                 readonly trialSourceInfoType?: string;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The UUID of the checkpoint. */
                 readonly checkpointUuid: string;
             };
             readonly cookie?: never;
@@ -7810,6 +7878,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The UUID of the checkpoint. */
                 readonly uuid: string;
             };
             readonly cookie?: never;
@@ -7868,6 +7937,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The UUID of the checkpoint. */
                 readonly uuid: string;
             };
             readonly cookie?: never;
@@ -7966,12 +8036,19 @@ export interface operations {
     readonly getCommands: {
         readonly parameters: {
             readonly query?: {
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description Only the entries of users with these names. */
                 readonly users?: readonly string[];
+                /** @description Only the entries of users with these ids. */
                 readonly userIds?: readonly number[];
+                /** @description Only the commands of this workspace; 0 for all workspaces. */
                 readonly workspaceId?: number;
             };
             readonly header?: never;
@@ -8092,6 +8169,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -8150,6 +8228,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -8208,6 +8287,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -8270,6 +8350,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description EXPERIMENT, or NTSC for all other tasks. */
                 readonly workloadType: string;
             };
             readonly cookie?: never;
@@ -8319,6 +8400,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description EXPERIMENT, or NTSC for all other tasks. */
                 readonly workloadType: string;
             };
             readonly cookie?: never;
@@ -8381,6 +8463,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description EXPERIMENT, or NTSC for all other tasks. */
                 readonly workloadType: string;
             };
             readonly cookie?: never;
@@ -8439,7 +8522,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly workspaceId: number;
+                /** @description EXPERIMENT, or NTSC for all other tasks. */
                 readonly workloadType: string;
             };
             readonly cookie?: never;
@@ -8498,7 +8583,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly workspaceId: number;
+                /** @description EXPERIMENT, or NTSC for all other tasks. */
                 readonly workloadType: string;
             };
             readonly cookie?: never;
@@ -8561,7 +8648,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly workspaceId: number;
+                /** @description EXPERIMENT, or NTSC for all other tasks. */
                 readonly workloadType: string;
             };
             readonly cookie?: never;
@@ -8618,6 +8707,7 @@ export interface operations {
     readonly getExperimentLabels: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only the labels of this project; 0 for all projects. */
                 readonly projectId?: string;
             };
             readonly header?: never;
@@ -8676,25 +8766,45 @@ export interface operations {
     readonly getExperiments: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only entries in one of these states, such as STATE_RUNNING. */
                 readonly states?: readonly string[];
+                /** @description Only the entries of users with these names. */
                 readonly users?: readonly string[];
+                /** @description Only entries with all of these labels. */
                 readonly labels?: readonly string[];
+                /** @description Only the entries of users with these ids. */
                 readonly userIds?: readonly number[];
+                /** @description Only archived entries (true), or only others (false). */
                 readonly archived?: boolean;
+                /** @description Only entries whose name contains this text, in upper or lower case. */
                 readonly name?: string;
+                /** @description Only entries whose description contains this text. */
                 readonly description?: string;
+                /** @description Words that must all occur in the name, description, labels or user name, or be the id. */
                 readonly search?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description Only the experiments of this project; 0 for all projects. */
                 readonly projectId?: number;
+                /** @description Only experiments with a larger id. */
                 readonly experimentIdFilterGt?: string;
+                /** @description Only experiments with this id or a larger one. */
                 readonly experimentIdFilterGte?: string;
+                /** @description Only experiments with a smaller id. */
                 readonly experimentIdFilterLt?: string;
+                /** @description Only experiments with this id or a smaller one. */
                 readonly experimentIdFilterLte?: string;
+                /** @description Only experiments with one of these ids. */
                 readonly experimentIdFilterIncl?: readonly number[];
+                /** @description Only experiments with none of these ids. */
                 readonly experimentIdFilterNotIn?: readonly number[];
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description Whether to leave out the configuration of each experiment. */
                 readonly omitConfig?: boolean;
             };
             readonly header?: never;
@@ -8866,6 +8976,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The external id of the unmanaged experiment. */
                 readonly externalExperimentId: string;
             };
             readonly cookie?: never;
@@ -8977,7 +9088,9 @@ export interface operations {
     readonly getExperimentsMetricsStreamMetricNames: {
         readonly parameters: {
             readonly query?: {
+                /** @description The ids of the experiments. */
                 readonly ids?: readonly number[];
+                /** @description Seconds between two replies of the stream; 0 for a single reply. */
                 readonly periodSeconds?: number;
             };
             readonly header?: never;
@@ -9040,6 +9153,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9102,6 +9216,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9158,19 +9273,30 @@ export interface operations {
     readonly getExperimentsExperimentIdMetricsStreamBatches: {
         readonly parameters: {
             readonly query?: {
+                /** @description The name of the metric. */
                 readonly metricName?: string;
+                /** @description METRIC_TYPE_TRAINING or METRIC_TYPE_VALIDATION; the older form of group. */
                 readonly metricType?: string;
+                /** @description The metric group, such as training or validation. */
                 readonly group?: string;
+                /** @description The number of batches at which to read the metric. */
                 readonly batchesProcessed?: number;
+                /** @description How far from batchesProcessed a report can be, in batches. */
                 readonly batchesMargin?: number;
+                /** @description The most trials to return; 0 for 25. */
                 readonly maxTrials?: number;
+                /** @description The most points to return for each series; 0 for the default. */
                 readonly maxDatapoints?: number;
+                /** @description The first number of batches to include. */
                 readonly startBatches?: number;
+                /** @description The last number of batches to include; 0 for no bound. */
                 readonly endBatches?: number;
+                /** @description Seconds between two replies of the stream; 0 for a single reply. */
                 readonly periodSeconds?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9238,19 +9364,30 @@ export interface operations {
     readonly getExperimentsExperimentIdMetricsStreamTrialsSample: {
         readonly parameters: {
             readonly query?: {
+                /** @description The name of the metric. */
                 readonly metricName?: string;
+                /** @description METRIC_TYPE_TRAINING or METRIC_TYPE_VALIDATION; the older form of group. */
                 readonly metricType?: string;
+                /** @description The metric group, such as training or validation. */
                 readonly group?: string;
+                /** @description The number of batches at which to read the metric. */
                 readonly batchesProcessed?: number;
+                /** @description How far from batchesProcessed a report can be, in batches. */
                 readonly batchesMargin?: number;
+                /** @description The most trials to return; 0 for 25. */
                 readonly maxTrials?: number;
+                /** @description The most points to return for each series; 0 for the default. */
                 readonly maxDatapoints?: number;
+                /** @description The first number of batches to include. */
                 readonly startBatches?: number;
+                /** @description The last number of batches to include; 0 for no bound. */
                 readonly endBatches?: number;
+                /** @description Seconds between two replies of the stream; 0 for a single reply. */
                 readonly periodSeconds?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9318,19 +9455,30 @@ export interface operations {
     readonly getExperimentsExperimentIdMetricsStreamTrialsSnapshot: {
         readonly parameters: {
             readonly query?: {
+                /** @description The name of the metric. */
                 readonly metricName?: string;
+                /** @description METRIC_TYPE_TRAINING or METRIC_TYPE_VALIDATION; the older form of group. */
                 readonly metricType?: string;
+                /** @description The metric group, such as training or validation. */
                 readonly group?: string;
+                /** @description The number of batches at which to read the metric. */
                 readonly batchesProcessed?: number;
+                /** @description How far from batchesProcessed a report can be, in batches. */
                 readonly batchesMargin?: number;
+                /** @description The most trials to return; 0 for 25. */
                 readonly maxTrials?: number;
+                /** @description The most points to return for each series; 0 for the default. */
                 readonly maxDatapoints?: number;
+                /** @description The first number of batches to include. */
                 readonly startBatches?: number;
+                /** @description The last number of batches to include; 0 for no bound. */
                 readonly endBatches?: number;
+                /** @description Seconds between two replies of the stream; 0 for a single reply. */
                 readonly periodSeconds?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9400,6 +9548,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9460,10 +9609,12 @@ export interface operations {
     readonly getExperimentsExperimentIdPareto: {
         readonly parameters: {
             readonly query?: {
+                /** @description The validation metrics, each as name, name:min or name:max. */
                 readonly metrics?: readonly string[];
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9531,6 +9682,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9593,6 +9745,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9649,10 +9802,12 @@ export interface operations {
     readonly getExperimentsExperimentIdSearcherEvents: {
         readonly parameters: {
             readonly query?: {
+                /** @description The most seconds to wait before the call returns without news. */
                 readonly timeoutSeconds?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9720,6 +9875,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9780,14 +9936,20 @@ export interface operations {
     readonly getExperimentsExperimentIdTrials: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only entries in one of these states, such as STATE_RUNNING. */
                 readonly states?: readonly string[];
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9855,6 +10017,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly experimentId: number;
             };
             readonly cookie?: never;
@@ -9913,6 +10076,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -9971,6 +10135,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -10029,6 +10194,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -10091,6 +10257,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -10149,6 +10316,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -10207,6 +10375,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -10263,15 +10432,22 @@ export interface operations {
     readonly getExperimentsIdCheckpoints: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only entries in one of these states, such as STATE_RUNNING. */
                 readonly states?: readonly string[];
+                /** @description The attribute to sort by, such as SORT_BY_BATCH_NUMBER. */
                 readonly sortByAttr?: string;
+                /** @description The validation metric to sort by, instead of sortByAttr. */
                 readonly sortByMetric?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -10339,6 +10515,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -10397,7 +10574,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
+                /** @description The label. */
                 readonly label: string;
             };
             readonly cookie?: never;
@@ -10456,7 +10635,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
+                /** @description The label. */
                 readonly label: string;
             };
             readonly cookie?: never;
@@ -10515,6 +10696,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -10573,6 +10755,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -10631,6 +10814,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -10689,6 +10873,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the experiment. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -10867,6 +11052,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the group. */
                 readonly groupId: number;
             };
             readonly cookie?: never;
@@ -10925,6 +11111,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the group. */
                 readonly groupId: number;
             };
             readonly cookie?: never;
@@ -10996,6 +11183,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the group. */
                 readonly groupId: number;
             };
             readonly cookie?: never;
@@ -11061,10 +11249,15 @@ export interface operations {
     readonly getJobQueues: {
         readonly parameters: {
             readonly query?: {
+                /** @description The name of the resource pool; empty for all. */
                 readonly resourcePool?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description Only entries in one of these states, such as STATE_RUNNING. */
                 readonly states?: readonly string[];
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
@@ -11192,10 +11385,15 @@ export interface operations {
     readonly getJobQueuesV2: {
         readonly parameters: {
             readonly query?: {
+                /** @description The name of the resource pool; empty for all. */
                 readonly resourcePool?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description Only entries in one of these states, such as STATE_RUNNING. */
                 readonly states?: readonly string[];
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
@@ -11263,6 +11461,7 @@ export interface operations {
     readonly getJobQueuesStats: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only these resource pools; empty for all. */
                 readonly resourcePools?: readonly string[];
             };
             readonly header?: never;
@@ -11323,6 +11522,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the job, the experiment or the task. */
                 readonly jobId: string;
             };
             readonly cookie?: never;
@@ -11653,8 +11853,11 @@ export interface operations {
     readonly getMasterLogs: {
         readonly parameters: {
             readonly query?: {
+                /** @description The index of the first line; a negative one counts from the end. */
                 readonly offset?: string;
+                /** @description The most lines to return; 0 for no limit. */
                 readonly limit?: number;
+                /** @description Whether to wait for more until the source ends. */
                 readonly follow?: boolean;
             };
             readonly header?: never;
@@ -11773,6 +11976,7 @@ export interface operations {
     readonly getModelLabels: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only the labels of this workspace; 0 for all workspaces. */
                 readonly workspaceId?: number;
             };
             readonly header?: never;
@@ -11831,18 +12035,31 @@ export interface operations {
     readonly getModels: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only entries whose name contains this text, in upper or lower case. */
                 readonly name?: string;
+                /** @description Only entries whose description contains this text. */
                 readonly description?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description Only entries with all of these labels. */
                 readonly labels?: readonly string[];
+                /** @description Only the entries of users with these names. */
                 readonly users?: readonly string[];
+                /** @description Only the models of the workspaces with these names. */
                 readonly workspaceNames?: readonly string[];
+                /** @description Only the entries of users with these ids. */
                 readonly userIds?: readonly number[];
+                /** @description Only the models of the workspaces with these ids. */
                 readonly workspaceIds?: readonly number[];
+                /** @description Only archived entries (true), or only others (false). */
                 readonly archived?: boolean;
+                /** @description Only the model with this id. */
                 readonly id?: number;
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
@@ -11972,6 +12189,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
             };
             readonly cookie?: never;
@@ -12030,6 +12248,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
             };
             readonly cookie?: never;
@@ -12088,6 +12307,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
             };
             readonly cookie?: never;
@@ -12159,6 +12379,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
             };
             readonly cookie?: never;
@@ -12217,6 +12438,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
             };
             readonly cookie?: never;
@@ -12279,6 +12501,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
             };
             readonly cookie?: never;
@@ -12335,13 +12558,18 @@ export interface operations {
     readonly getModelsModelNameVersions: {
         readonly parameters: {
             readonly query?: {
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
             };
             readonly cookie?: never;
@@ -12409,6 +12637,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
             };
             readonly cookie?: never;
@@ -12471,7 +12700,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
+                /** @description The number of the version; 0 and -1 mean the latest. */
                 readonly modelVersionNum: string;
             };
             readonly cookie?: never;
@@ -12530,7 +12761,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
+                /** @description The number of the version; 0 and -1 mean the latest. */
                 readonly modelVersionNum: string;
             };
             readonly cookie?: never;
@@ -12589,7 +12822,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
+                /** @description The number of the version; 0 and -1 mean the latest. */
                 readonly modelVersionNum: string;
             };
             readonly cookie?: never;
@@ -12650,12 +12885,16 @@ export interface operations {
     readonly getModelsModelNameVersionsModelVersionNumMetrics: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only metrics of this group. */
                 readonly metricGroup?: string;
+                /** @description TRIAL_SOURCE_INFO_TYPE_INFERENCE or TRIAL_SOURCE_INFO_TYPE_FINE_TUNING; empty for both. */
                 readonly trialSourceInfoType?: string;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The name or the id of the model. */
                 readonly modelName: string;
+                /** @description The number of the version; 0 and -1 mean the latest. */
                 readonly modelVersionNum: string;
             };
             readonly cookie?: never;
@@ -12721,12 +12960,19 @@ export interface operations {
     readonly getNotebooks: {
         readonly parameters: {
             readonly query?: {
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description Only the entries of users with these names. */
                 readonly users?: readonly string[];
+                /** @description Only the entries of users with these ids. */
                 readonly userIds?: readonly number[];
+                /** @description Only the notebooks of this workspace; 0 for all workspaces. */
                 readonly workspaceId?: number;
             };
             readonly header?: never;
@@ -12847,6 +13093,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -12905,6 +13152,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -12963,6 +13211,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -13025,6 +13274,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -13176,6 +13426,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The key of the project. */
                 readonly key: string;
             };
             readonly cookie?: never;
@@ -13234,6 +13485,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -13292,6 +13544,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -13350,6 +13603,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -13421,6 +13675,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -13477,10 +13732,12 @@ export interface operations {
     readonly getProjectsIdColumns: {
         readonly parameters: {
             readonly query?: {
+                /** @description TABLE_TYPE_EXPERIMENT or TABLE_TYPE_RUN. */
                 readonly tableType?: string;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly id: string;
             };
             readonly cookie?: never;
@@ -13548,6 +13805,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly id: string;
             };
             readonly cookie?: never;
@@ -13606,6 +13864,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -13664,6 +13923,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: string;
             };
             readonly cookie?: never;
@@ -13717,6 +13977,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: string;
             };
             readonly cookie?: never;
@@ -13770,6 +14031,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: string;
             };
             readonly cookie?: never;
@@ -13823,6 +14085,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: string;
             };
             readonly cookie?: never;
@@ -13876,6 +14139,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: string;
             };
             readonly cookie?: never;
@@ -13929,6 +14193,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: string;
             };
             readonly cookie?: never;
@@ -13982,6 +14247,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: string;
             };
             readonly cookie?: never;
@@ -14035,6 +14301,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: string;
             };
             readonly cookie?: never;
@@ -14088,6 +14355,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: string;
             };
             readonly cookie?: never;
@@ -14141,7 +14409,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: string;
+                /** @description The metadata key; a dot separates the levels. */
                 readonly key: string;
             };
             readonly cookie?: never;
@@ -14200,6 +14470,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: number;
             };
             readonly cookie?: never;
@@ -14262,6 +14533,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: number;
             };
             readonly cookie?: never;
@@ -14324,6 +14596,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the project. */
                 readonly projectId: number;
             };
             readonly cookie?: never;
@@ -14384,7 +14657,9 @@ export interface operations {
     readonly getResourcePools: {
         readonly parameters: {
             readonly query?: {
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
@@ -14443,11 +14718,14 @@ export interface operations {
     readonly getResourcePoolsResourcePoolNameWorkspaceBindings: {
         readonly parameters: {
             readonly query?: {
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The name of the resource pool. */
                 readonly resourcePoolName: string;
             };
             readonly cookie?: never;
@@ -14515,6 +14793,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name of the resource pool. */
                 readonly resourcePoolName: string;
             };
             readonly cookie?: never;
@@ -14577,6 +14856,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name of the resource pool. */
                 readonly resourcePoolName: string;
             };
             readonly cookie?: never;
@@ -14639,6 +14919,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name of the resource pool. */
                 readonly resourcePoolName: string;
             };
             readonly cookie?: never;
@@ -14699,8 +14980,11 @@ export interface operations {
     readonly getResourcesAllocationAggregated: {
         readonly parameters: {
             readonly query?: {
+                /** @description The first day or month, such as 2026-11-22. */
                 readonly startDate?: string;
+                /** @description The last day or month, such as 2026-11-22. */
                 readonly endDate?: string;
+                /** @description RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY or _MONTHLY. */
                 readonly period?: string;
             };
             readonly header?: never;
@@ -14759,7 +15043,9 @@ export interface operations {
     readonly getResourcesAllocationRaw: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only entries after this time. */
                 readonly timestampAfter?: string;
+                /** @description Only entries before this time. */
                 readonly timestampBefore?: string;
             };
             readonly header?: never;
@@ -15042,6 +15328,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the group. */
                 readonly groupId: number;
             };
             readonly cookie?: never;
@@ -15160,6 +15447,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the user. */
                 readonly userId: number;
             };
             readonly cookie?: never;
@@ -15216,10 +15504,12 @@ export interface operations {
     readonly getRolesWorkspaceWorkspaceId: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only users and groups whose names contain this text. */
                 readonly name?: string;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly workspaceId: number;
             };
             readonly cookie?: never;
@@ -15755,6 +16045,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the run: that of its trial. */
                 readonly runId: number;
             };
             readonly cookie?: never;
@@ -15813,6 +16104,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the run: that of its trial. */
                 readonly runId: number;
             };
             readonly cookie?: never;
@@ -15873,12 +16165,19 @@ export interface operations {
     readonly getShells: {
         readonly parameters: {
             readonly query?: {
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description Only the entries of users with these names. */
                 readonly users?: readonly string[];
+                /** @description Only the entries of users with these ids. */
                 readonly userIds?: readonly number[];
+                /** @description Only the shells of this workspace; 0 for all workspaces. */
                 readonly workspaceId?: number;
             };
             readonly header?: never;
@@ -15999,6 +16298,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -16057,6 +16357,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -16115,6 +16416,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -16382,6 +16684,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -16440,6 +16743,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -16498,6 +16802,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -16556,6 +16861,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -16614,6 +16920,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -16676,6 +16983,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -16732,24 +17040,40 @@ export interface operations {
     readonly getTasksTaskIdLogs: {
         readonly parameters: {
             readonly query?: {
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description Whether to wait for more until the source ends. */
                 readonly follow?: boolean;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description Only log lines that contain this text. */
                 readonly searchText?: string;
+                /** @description Only log lines from these agents. */
                 readonly agentIds?: readonly string[];
+                /** @description Only log lines from these containers. */
                 readonly containerIds?: readonly string[];
+                /** @description Only log lines from these sources. */
                 readonly sources?: readonly string[];
+                /** @description Only log lines from these streams: stdout or stderr. */
                 readonly stdtypes?: readonly string[];
+                /** @description Only log lines with one of these levels, such as LOG_LEVEL_INFO. */
                 readonly levels?: readonly string[];
+                /** @description Only log lines from these ranks. */
                 readonly rankIds?: readonly number[];
+                /** @description Only entries before this time. */
                 readonly timestampBefore?: string;
+                /** @description Only entries after this time. */
                 readonly timestampAfter?: string;
+                /** @description Whether searchText is a regular expression. */
                 readonly enableRegex?: boolean;
+                /** @description Only log lines with a larger id; 0 for no bound. */
                 readonly afterId?: string;
+                /** @description Only log lines with a smaller id; 0 for no bound. */
                 readonly beforeId?: string;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -16817,10 +17141,12 @@ export interface operations {
     readonly getTasksTaskIdLogsFields: {
         readonly parameters: {
             readonly query?: {
+                /** @description Whether to wait for more until the source ends. */
                 readonly follow?: boolean;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -16890,6 +17216,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -17021,9 +17348,13 @@ export interface operations {
     readonly getTemplates: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only entries whose name contains this text, in upper or lower case. */
                 readonly name?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
@@ -17084,6 +17415,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name of the template. */
                 readonly templateName: string;
             };
             readonly cookie?: never;
@@ -17144,6 +17476,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name of the template. */
                 readonly templateName: string;
             };
             readonly cookie?: never;
@@ -17199,6 +17532,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name of the template. */
                 readonly templateName: string;
             };
             readonly cookie?: never;
@@ -17263,6 +17597,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name of the template. */
                 readonly templateName: string;
             };
             readonly cookie?: never;
@@ -17321,6 +17656,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name of the template. */
                 readonly templateName: string;
             };
             readonly cookie?: never;
@@ -17383,12 +17719,19 @@ export interface operations {
     readonly getTensorboards: {
         readonly parameters: {
             readonly query?: {
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description Only the entries of users with these names. */
                 readonly users?: readonly string[];
+                /** @description Only the entries of users with these ids. */
                 readonly userIds?: readonly number[];
+                /** @description Only the TensorBoards of this workspace; 0 for all workspaces. */
                 readonly workspaceId?: number;
             };
             readonly header?: never;
@@ -17509,6 +17852,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -17567,6 +17911,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -17625,6 +17970,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the task. */
                 readonly taskId: string;
             };
             readonly cookie?: never;
@@ -17685,12 +18031,19 @@ export interface operations {
     readonly getTokens: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only the tokens with these ids. */
                 readonly tokenIds?: readonly number[];
+                /** @description Only the tokens of this user. */
                 readonly username?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description Whether to include revoked and expired tokens. */
                 readonly showInactive?: boolean;
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
@@ -17820,6 +18173,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the access token. */
                 readonly tokenId: number;
             };
             readonly cookie?: never;
@@ -18071,7 +18425,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The external id of the unmanaged experiment. */
                 readonly externalExperimentId: string;
+                /** @description The external id of the unmanaged trial. */
                 readonly externalTrialId: string;
             };
             readonly cookie?: never;
@@ -18128,8 +18484,11 @@ export interface operations {
     readonly getTrialsMetricsTrainingMetrics: {
         readonly parameters: {
             readonly query?: {
+                /** @description The ids of the trials. */
                 readonly trialIds?: readonly number[];
+                /** @description The metric group, such as training or validation. */
                 readonly group?: string;
+                /** @description The most points to return for each series; 0 for the default. */
                 readonly maxDatapoints?: number;
             };
             readonly header?: never;
@@ -18190,8 +18549,11 @@ export interface operations {
     readonly getTrialsMetricsTrialMetrics: {
         readonly parameters: {
             readonly query?: {
+                /** @description The ids of the trials. */
                 readonly trialIds?: readonly number[];
+                /** @description The metric group, such as training or validation. */
                 readonly group?: string;
+                /** @description The most points to return for each series; 0 for the default. */
                 readonly maxDatapoints?: number;
             };
             readonly header?: never;
@@ -18252,8 +18614,11 @@ export interface operations {
     readonly getTrialsMetricsValidationMetrics: {
         readonly parameters: {
             readonly query?: {
+                /** @description The ids of the trials. */
                 readonly trialIds?: readonly number[];
+                /** @description The metric group, such as training or validation. */
                 readonly group?: string;
+                /** @description The most points to return for each series; 0 for the default. */
                 readonly maxDatapoints?: number;
             };
             readonly header?: never;
@@ -18314,13 +18679,21 @@ export interface operations {
     readonly getTrialsTimeSeries: {
         readonly parameters: {
             readonly query?: {
+                /** @description The ids of the trials. */
                 readonly trialIds?: readonly number[];
+                /** @description The most points to return for each series; 0 for the default. */
                 readonly maxDatapoints?: number;
+                /** @description The first number of batches to include. */
                 readonly startBatches?: number;
+                /** @description The last number of batches to include; 0 for no bound. */
                 readonly endBatches?: number;
+                /** @description The names of the metrics; empty for all. */
                 readonly metricNames?: readonly string[];
+                /** @description The metrics as group.name, such as validation.loss. */
                 readonly metricIds?: readonly string[];
+                /** @description METRIC_TYPE_TRAINING or METRIC_TYPE_VALIDATION; the older form of group. */
                 readonly metricType?: string;
+                /** @description The metric group, such as training or validation. */
                 readonly group?: string;
             };
             readonly header?: never;
@@ -18388,15 +18761,22 @@ export interface operations {
     readonly getTrialsIdCheckpoints: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only entries in one of these states, such as STATE_RUNNING. */
                 readonly states?: readonly string[];
+                /** @description The attribute to sort by, such as SORT_BY_BATCH_NUMBER. */
                 readonly sortByAttr?: string;
+                /** @description The validation metric to sort by, instead of sortByAttr. */
                 readonly sortByMetric?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -18464,6 +18844,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -18522,6 +18903,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -18580,6 +18962,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -18638,6 +19021,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -18700,6 +19084,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -18771,6 +19156,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -18833,6 +19219,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -18891,6 +19278,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -18960,24 +19348,40 @@ export interface operations {
     readonly getTrialsTrialIdLogs: {
         readonly parameters: {
             readonly query?: {
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description Whether to wait for more until the source ends. */
                 readonly follow?: boolean;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description Only log lines that contain this text. */
                 readonly searchText?: string;
+                /** @description Only log lines from these agents. */
                 readonly agentIds?: readonly string[];
+                /** @description Only log lines from these containers. */
                 readonly containerIds?: readonly string[];
+                /** @description Only log lines from these sources. */
                 readonly sources?: readonly string[];
+                /** @description Only log lines from these streams: stdout or stderr. */
                 readonly stdtypes?: readonly string[];
+                /** @description Only log lines with one of these levels, such as LOG_LEVEL_INFO. */
                 readonly levels?: readonly string[];
+                /** @description Only log lines from these ranks. */
                 readonly rankIds?: readonly number[];
+                /** @description Only entries before this time. */
                 readonly timestampBefore?: string;
+                /** @description Only entries after this time. */
                 readonly timestampAfter?: string;
+                /** @description Whether searchText is a regular expression. */
                 readonly enableRegex?: boolean;
+                /** @description Only log lines with a larger id; 0 for no bound. */
                 readonly afterId?: string;
+                /** @description Only log lines with a smaller id; 0 for no bound. */
                 readonly beforeId?: string;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19045,10 +19449,12 @@ export interface operations {
     readonly getTrialsTrialIdLogsFields: {
         readonly parameters: {
             readonly query?: {
+                /** @description Whether to wait for more until the source ends. */
                 readonly follow?: boolean;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19118,6 +19524,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19187,10 +19594,12 @@ export interface operations {
     readonly getTrialsTrialIdMetricsFollow: {
         readonly parameters: {
             readonly query?: {
+                /** @description The most points to return for each series; 0 for the default. */
                 readonly maxDatapoints?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19251,6 +19660,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19300,13 +19710,18 @@ export interface operations {
     readonly getTrialsTrialIdProfilerMetrics: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only series with this name. */
                 readonly labelsName?: string;
+                /** @description Only the series of this agent. */
                 readonly labelsAgentId?: string;
+                /** @description Only the series of the GPU with this UUID. */
                 readonly labelsGpuUuid?: string;
+                /** @description Only series of this type. */
                 readonly labelsMetricType?: string;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19367,6 +19782,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19429,6 +19845,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19491,6 +19908,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19553,6 +19971,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19613,12 +20032,16 @@ export interface operations {
     readonly getTrialsTrialIdSearcherOperation: {
         readonly parameters: {
             readonly query?: {
+                /** @description How many operations the caller knows; the call waits for more than these. */
                 readonly known?: number;
+                /** @description The most seconds to wait before the call returns without news. */
                 readonly timeoutSeconds?: number;
+                /** @description Whether to return also when the trial is to be preempted or killed. */
                 readonly orPreempted?: boolean;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19686,6 +20109,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19748,6 +20172,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19819,6 +20244,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19888,16 +20314,24 @@ export interface operations {
     readonly getTrialsTrialIdWorkloads: {
         readonly parameters: {
             readonly query?: {
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description FILTER_OPTION_TRAINING, FILTER_OPTION_VALIDATION, FILTER_OPTION_CHECKPOINT or FILTER_OPTION_CHECKPOINT_OR_VALIDATION; empty for all. */
                 readonly filter?: string;
+                /** @description The metric group, such as training or validation. */
                 readonly group?: string;
+                /** @description METRIC_TYPE_TRAINING or METRIC_TYPE_VALIDATION; the older form of group. */
                 readonly metricType?: string;
+                /** @description Whether to include the metrics of single batches. */
                 readonly includeBatchMetrics?: boolean;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the trial. */
                 readonly trialId: number;
             };
             readonly cookie?: never;
@@ -19963,6 +20397,7 @@ export interface operations {
     readonly getUserProjectsActivity: {
         readonly parameters: {
             readonly query?: {
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
@@ -20021,12 +20456,19 @@ export interface operations {
     readonly getUsers: {
         readonly parameters: {
             readonly query?: {
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description Only active users (true), or only deactivated ones (false). */
                 readonly active?: boolean;
+                /** @description Only administrators (true), or only other users (false). */
                 readonly admin?: boolean;
+                /** @description Only entries whose name contains this text, in upper or lower case. */
                 readonly name?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
             };
             readonly header?: never;
@@ -20445,6 +20887,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the user. */
                 readonly userId: number;
             };
             readonly cookie?: never;
@@ -20503,6 +20946,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the user. */
                 readonly userId: number;
             };
             readonly cookie?: never;
@@ -20565,6 +21009,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the user. */
                 readonly userId: number;
             };
             readonly cookie?: never;
@@ -20627,6 +21072,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The name of the user. */
                 readonly username: string;
             };
             readonly cookie?: never;
@@ -20843,6 +21289,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the webhook. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -20901,6 +21348,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the webhook. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -20963,6 +21411,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the webhook. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -21021,6 +21470,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the webhook. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -21077,15 +21527,25 @@ export interface operations {
     readonly getWorkspaces: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only entries whose name contains this text, in upper or lower case. */
                 readonly name?: string;
+                /** @description Only entries whose name contains this text with the same case. */
                 readonly nameCaseSensitive?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description Only the entries of users with these names. */
                 readonly users?: readonly string[];
+                /** @description Only the entries of users with these ids. */
                 readonly userIds?: readonly number[];
+                /** @description Only archived entries (true), or only others (false). */
                 readonly archived?: boolean;
+                /** @description Only workspaces that the caller pinned (true), or only others (false). */
                 readonly pinned?: boolean;
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
@@ -21215,6 +21675,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -21273,6 +21734,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -21331,6 +21793,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -21393,6 +21856,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -21451,6 +21915,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -21507,17 +21972,26 @@ export interface operations {
     readonly getWorkspacesIdProjects: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only entries whose name contains this text, in upper or lower case. */
                 readonly name?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
+                /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description Only the entries of users with these names. */
                 readonly users?: readonly string[];
+                /** @description Only the entries of users with these ids. */
                 readonly userIds?: readonly number[];
+                /** @description Only archived entries (true), or only others (false). */
                 readonly archived?: boolean;
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -21585,6 +22059,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -21643,6 +22118,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly id: number;
             };
             readonly cookie?: never;
@@ -21699,11 +22175,14 @@ export interface operations {
     readonly getWorkspacesWorkspaceIdAvailableResourcePools: {
         readonly parameters: {
             readonly query?: {
+                /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
+                /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
             };
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly workspaceId: number;
             };
             readonly cookie?: never;
@@ -21771,6 +22250,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description The id of the workspace. */
                 readonly workspaceId: number;
             };
             readonly cookie?: never;

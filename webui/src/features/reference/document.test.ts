@@ -25,7 +25,7 @@ test("operations are grouped by tag", () => {
 
 test("a call has parameters in its path and its query, a body, a reply and errors", () => {
   expect(operation("getTrialsTrialId")).toMatchObject({ pathParameters: [{ name: "trialId", type: "integer", required: true }], streams: false });
-  expect(operation("getExperiments").queryParameters).toContainEqual({ name: "limit", type: "integer", required: false, description: "", inner: undefined });
+  expect(operation("getExperiments").queryParameters).toContainEqual(expect.objectContaining({ name: "limit", type: "integer", required: false, description: expect.stringMatching(/\w/) }));
   expect(operation("getAgents").errors.map(({ status }) => status)).toContain("401");
   expect(fieldsOf(operation("getTrialsTrialId").reply, schemas)).toMatchObject([{ name: "trial", type: "Trial", required: true }]);
   expect(operation("postAuthLogin").needsLogin).toBe(false);
