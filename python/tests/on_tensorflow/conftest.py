@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-for folder in (HERE.parents[1], HERE.parent, HERE):
+for folder in (HERE.parents[1], HERE.parent / "processes", HERE.parent, HERE):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
