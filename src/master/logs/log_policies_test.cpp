@@ -82,7 +82,7 @@ TEST_F(LogPoliciesTest, WithoutAnActionALineIsOnlyNotedAndWhatIsSwitchedOffIsNot
   const auto task = sync("a", 1).desired.at(0);
   print(task, "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB");
   print(task, "uncorrectable ECC error encountered");
-  EXPECT_THAT(log_of(task), HasSubstr("log policy 'CUDA OOM' has matched"));
+  EXPECT_THAT(log_of(task), HasSubstr("log policy 'CUDA OOM' matched"));
   EXPECT_THAT(log_of(task), ::testing::Not(HasSubstr("'ECC Error'")));
   EXPECT_EQ(call(user_, "GET", "/api/v1/trials/1").body.at("trial").at("logPolicyMatched"), "CUDA OOM");
   exit("a", 1, task.allocation_id, 1);
@@ -96,7 +96,7 @@ TEST_F(LogPoliciesTest, AScriptThatPrintsItsConfigurationHasNotFailed) {
   print(task, "    pattern: .*CUDA out of memory.*");
   EXPECT_THAT(log_of(task), ::testing::Not(HasSubstr("has matched")));
   print(task, "torch.OutOfMemoryError: CUDA out of memory, whatever the access pattern");
-  EXPECT_THAT(log_of(task), HasSubstr("log policy 'CUDA OOM' has matched"));
+  EXPECT_THAT(log_of(task), HasSubstr("log policy 'CUDA OOM' matched"));
 }
 
 TEST_F(LogPoliciesTest, APatternThatIsNoneIsRefusedAtSubmission) {

@@ -136,7 +136,7 @@ TEST_F(AllocationTest, ASingleTrialMayReportValidationsWithoutTheMetric) {
                 .status,
             200);
   const auto path = fmt::format("/api/v1/experiments/{}", task.experiment_id);
-  EXPECT_EQ(call(user_, "GET", path).body.at("experiment").at("state"), "STATE_RUNNING");
+  EXPECT_EQ(call(user_, "GET", path).body.at("experiment").at("state"), "STATE_STARTING");
 }
 
 TEST_F(AllocationTest, OlderClientsReportMetricsByTheirKind) {

@@ -204,7 +204,7 @@ TEST_F(FollowTest, WhoHasSavedWhenItIsPausedWaitsAndIsToldToGoOn) {
                          json::value{{"canWait", true}, {"preemption", 1}}.get_object());
   ASSERT_EQ(said.status, 200) << said.text;
   EXPECT_EQ(call(task.token, "GET", path + "wish?preemption=1").body, (json::value{{"wish", "WAIT"}}));
-  EXPECT_EQ(call(user_, "GET", "/api/v1/agents").text.find("container\""), std::string::npos);
+  EXPECT_EQ(call(user_, "GET", "/api/v1/agents").text.find("\"container\":{"), std::string::npos);
   auto waiting = std::async(std::launch::async, [&] {
     return call(task.token, "GET", path + "wish?preemption=1&timeoutSeconds=60");
   });
