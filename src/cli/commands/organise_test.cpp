@@ -144,11 +144,10 @@ TEST(ResourcesCli, UsageIsCsvAsTheMasterSaysItOrJson) {
 TEST(Refused, OptionsOfTheOriginalSayWhyTheyDoNothingHere) {
   const TestMaster master;
   for (const auto& [words, why] :
-       {std::pair{"experiment create const.yaml -p 8080:8080", "the master does not forward ports of trials"},
+       {std::pair{"experiment create const.yaml -p 8080:8080", "det tunnel TASK_ID --listener"},
         {"user create ann --remote", "remote users need single sign-on"},
         {"template create small t.yaml -w vision", "templates always belong to the workspace Uncategorized"},
-        {"shell start --show-ssh-command", "shells do not use SSH"},
-        {"shell start -p", "shells do not use SSH"},
+        {"shell start -p", "keys of shells have no passphrase"},
         {"master config set --log.level info --log.color true", "exactly when it goes to a terminal"}}) {
     const auto done = det(words, master);
     EXPECT_EQ(done.code, 2) << words;

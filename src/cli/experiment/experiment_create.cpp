@@ -201,8 +201,8 @@ Action define_create(CLI::App& app) {
       ->type_name("N");
   add_refused(
       app, "-p,--publish",
-      "the master does not forward ports of trials; to reach a server from here, run it in a notebook or "
-      "a shell",
+      "ports are published by a command of their own; list the port under environment.proxy_ports, and run: "
+      "det tunnel TASK_ID --listener LOCAL:REMOTE",
       true);
   app.add_flag("-g,--git", options->git, "Require a clean git working directory, and record its commit");
   follow->excludes(paused)->excludes(test);

@@ -227,7 +227,9 @@ def test_the_originals_client_sees_tasks_become_ready_and_kills_them(cluster, or
     board = re.search(r"/interactive/([\w-]+)/", det("tensorboard", "start", experiment, "--no-browser")).group(1)
     assert re.search(r"TensorBoard .* at", log_of(cluster, board))
     assert board in det("tensorboard", "kill", board)
-    notebook = re.search(r"/interactive/([\w-]+)/", det("notebook", "start", "--config", "resources.slots=0", "--no-browser"))
+    notebook = re.search(
+        r"/interactive/([\w-]+)/", det("notebook", "start", "--config", "resources.slots=0", "--no-browser")
+    )
     assert re.search(r"Jupyter Server .* is running at", log_of(cluster, notebook.group(1)))
     det("notebook", "kill", notebook.group(1))
     for kind, task in (("tensorboard", board), ("notebook", notebook.group(1))):
