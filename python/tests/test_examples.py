@@ -52,7 +52,7 @@ def test_numbers_in_yaml_are_those_of_yaml_1_2(tmp_path: pathlib.Path) -> None:
     config = _local_run.read_config(str(tmp_path / "config.yaml"))
     assert config == {"a": 0.0001, "b": 1.5, "c": 3, "d": "text", "e": -1000.0, "f": [0.005, 1000.0]}
     (tmp_path / "config.json").write_text("[]")
-    with pytest.raises(ValueError, match=r"holds a list"):
+    with pytest.raises(ValueError, match=r"contains a list"):
         _local_run.read_config(str(tmp_path / "config.json"))
     (tmp_path / "broken.yaml").write_text("a: [")
     with pytest.raises(ValueError, match=r"broken.yaml: "):

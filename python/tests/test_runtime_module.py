@@ -192,7 +192,7 @@ def test_a_damaged_file_is_named(tmp_path: pathlib.Path) -> None:
     (tmp_path / "shared" / "ckpts" / UUID / "model.pth").write_bytes(b"wEights")
     with pytest.raises(RuntimeError, match=r"model\.pth is damaged"):
         shared.path(UUID)
-    with pytest.raises(FileNotFoundError, match="no such checkpoint"):
+    with pytest.raises(FileNotFoundError, match="checkpoint other: checkpoint not found"):
         shared.restore("other", str(tmp_path / "target"))
 
 

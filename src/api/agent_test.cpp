@@ -31,7 +31,7 @@ TEST(AgentMessages, AnAllocationThatCannotBeStartedSaysWhy) {
     const auto error = problem(a);
     return error ? error->message() : std::string();
   };
-  EXPECT_EQ(message([](auto& a) { a.allocation_id = "../x"; }), "allocation id \"../x\" is not a name");
+  EXPECT_EQ(message([](auto& a) { a.allocation_id = "../x"; }), "allocation id \"../x\" is not a valid name");
   EXPECT_EQ(message([](auto& a) { a.slot_ids = {1, 1}; }),
             "allocation 7.677de5d8-09a4-4c6b.1: slotIds has a slot twice");
   EXPECT_EQ(message([](auto& a) { a.size = 1; }),

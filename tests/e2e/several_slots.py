@@ -142,9 +142,7 @@ def pause_in_place(cluster, held):
 
 
 def used_slots(cluster):
-    return [
-        slot for agent in cluster.get("agents")["agents"] for slot in agent["slots"].values() if slot["container"]
-    ]
+    return [slot for agent in cluster.get("agents")["agents"] for slot in agent["slots"].values() if slot["container"]]
 
 
 def runs_of(cluster, experiment):

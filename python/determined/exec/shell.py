@@ -43,7 +43,9 @@ def main() -> int:
     service = _service.Service()
     ssh = None
     try:
-        ssh = _sshd.Server(service.host, os.environ["DET_SSH_PUBLIC_KEY"], _shell(), _environment({}))
+        if not (key := os.environ.get("DET_SSH_PUBLIC_KEY")):
+            raise RuntimeError("the master gave it no key (DET_SSH_PUBLIC_KEY is not set)")
+        ssh = _sshd.Server(service.host, key, _shell(), _environment({}))
     except (_sshd.Missing, RuntimeError, OSError, subprocess.CalledProcessError) as error:
         print(f"this shell has no SSH server, only terminals in the browser: {error}", file=sys.stderr, flush=True)
     asyncio.run(Shells(service, ssh).serve())

@@ -218,4 +218,4 @@ def test_local_mode_tests_a_definition_and_leaves_nothing_behind(place: pathlib.
     assert "the test of MyTrial passed" in done.stderr
     assert [path.name for path in (place / "definition").iterdir()] == ["model_def.py"]
     refused = subprocess.run(command, env=values, capture_output=True, text=True, timeout=120)
-    assert (refused.returncode, "add --test" in refused.stderr) == (2, True)
+    assert (refused.returncode, "--local needs --test" in refused.stderr) == (2, True)

@@ -105,7 +105,7 @@ def test_a_script_started_by_horovods_launch_layer_knows_its_rank(master: SmallM
         "[rank=0] rank 0 0 of 2",
         "[rank=1] rank 1 1 of 2",
     ]
-    assert "there is no horovodrun here: -v" in errors
+    assert "ignored, because torchrun takes the place of horovodrun: -v" in errors
 
 
 def test_a_script_of_deepspeeds_launch_layer_is_started_by_torchrun(master: SmallMaster, place: pathlib.Path) -> None:
@@ -115,7 +115,7 @@ def test_a_script_of_deepspeeds_launch_layer_is_started_by_torchrun(master: Smal
     assert process.returncode == 0, errors
     said = sorted(line for line in out.splitlines() if "rank " in line)
     assert said == ["[rank=0] rank 0 of 2 on machine 0 -x", "[rank=1] rank 1 of 2 on machine 0 -x"]
-    assert "DeepSpeed's launcher is not here: --hostfile h" in errors
+    assert "ignored, because torchrun takes the place of DeepSpeed's launcher: --hostfile h" in errors
 
 
 @pytest.mark.parametrize(

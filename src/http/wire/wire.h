@@ -88,7 +88,8 @@ std::optional<Error> read_wire(const json::value& v, T& out, const std::string& 
     return json::read(v, out, path);
   } else if constexpr (json::is_optional<T>::value) {
     out.reset();
-    if (v.is_null()) return std::nullopt;
+    if constexpr (!std::is_same_v<T, std::optional<json::value>>)
+      if (v.is_null()) return std::nullopt;
     return read_wire(v, out.emplace(), path);
   } else if constexpr (json::is_variant<T>::value) {
     if (!v.is_object()) return json::path_error(path, ("expected an object" + but_found(v)).c_str());
@@ -210,7 +211,8 @@ constexpr WireType make_wire_type() {
   if constexpr (json::is_optional<T>::value)
     type.is_unset = [](const void* x) { return !static_cast<const T*>(x)->has_value(); };
   type.schema = &schema_of<T, way>;
-  type.takes_null = std::is_same_v<T, json::value>;
+  // An optional of any JSON tells null, which resets something, from nothing said.
+  type.takes_null = std::is_same_v<T, json::value> || std::is_same_v<T, std::optional<json::value>>;
   return type;
 }
 template <class T, Way way>

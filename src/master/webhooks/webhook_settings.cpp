@@ -23,7 +23,8 @@ Result<WebhookSettings> take_webhooks(json::object& configuration) {
         problem(fmt::format("webhooks.{} must be a string", std::string(name)));  // it may be a secret
     } else if (name == "allowed_networks" || name == "allowed_addresses") {
       if (!value.is_array()) {
-        problem(fmt::format("webhooks.{} is {}; it must be a list", std::string(name), json::serialize(value)));
+        problem(
+            fmt::format("webhooks.{} is {}; it must be a list", std::string(name), json::serialize(value)));
         continue;
       }
       for (const auto& item : value.get_array()) {

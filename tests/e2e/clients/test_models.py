@@ -52,7 +52,7 @@ def test_a_registered_checkpoint_survives_every_policy_and_a_restart(cluster):
     assert uuids[0] in {file.name for file in files}
     assert not {file.name for file in files} & set(uuids[1:])
     text = refused(cluster, 400, "checkpoints", "DELETE", {"checkpointUuids": [uuids[0]]})
-    assert f"checkpoint {uuids[0]} is version 1 of model 'kept'" in text
+    assert f"checkpoint {uuids[0]} cannot be deleted: it is version 1 of model 'kept'" in text
     text = refused(cluster, 400, f"experiments/{id}", "DELETE")
     assert "version 1 of model 'kept'" in text and "cannot be deleted" in text
     text = refused(cluster, 400, "models/kept/versions", "POST", {"checkpointUuid": uuids[1]})

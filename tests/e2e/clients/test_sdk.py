@@ -340,7 +340,7 @@ said(errors.UnauthenticatedException, other.whoami)
         "logged out; a new client logs in again",
         "det user login someone",
         "no master answers at http://127.0.0.1:1",
-        "logged in already",
+        "already logged in",
     ):
         assert words in text
 

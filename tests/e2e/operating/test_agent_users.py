@@ -8,6 +8,7 @@ from cluster import HERE
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its user")
 ANN = {"agentUid": 54321, "agentGid": 54322, "agentUser": "ann", "agentGroup": "lab"}
+LINK = ["--agent-uid", "54321", "--agent-user", "ann", "--agent-gid", "54322", "--agent-group", "lab"]
 
 
 def open_way_to(directory):
@@ -20,11 +21,12 @@ def test_a_trial_and_a_command_of_a_linked_user_run_as_its_account(start):
     cluster = start()
     open_way_to(cluster.directory)
     user = cluster.get("me")["user"]
-    cluster.run("user", "link-with-agent-user", user["username"], *"--agent-uid 54321 --agent-user ann".split(),
-                *"--agent-gid 54322 --agent-group lab".split())  # fmt: skip
+    cluster.run("-u", "admin", "user", "link-with-agent-user", user["username"], *LINK)
     assert cluster.get(f"users/{user['id']}")["user"]["agentUserGroup"] == ANN
 
-    said = cluster.run("command", "run", "--config", "resources.slots=0", "id -u; id -g; echo $USER; touch mine; stat -c %u mine")
+    said = cluster.run(
+        "command", "run", "--config", "resources.slots=0", "id -u; id -g; echo $USER; touch mine; stat -c %u mine"
+    )
     lines = [line.rsplit("] ", 1)[-1].strip() for line in said.splitlines()]
     assert [line for line in lines if line in ("54321", "54322", "ann")] == ["54321", "54322", "ann", "54321"]
 
@@ -65,7 +67,7 @@ def test_an_agent_that_is_not_root_refuses_with_a_sentence(start, tmp_path):
     agent = subprocess.Popen(command, env=cluster.environment | {"HOME": str(directory)})
     try:
         user = cluster.get("me")["user"]
-        cluster.get(f"users/{user['id']}", "PATCH", {"agentUserGroup": ANN})
+        cluster.run("-u", "admin", "user", "link-with-agent-user", user["username"], *LINK)
         said = cluster.run("command", "run", "--config", "resources.slots=0", "id -u", code=None)
         assert "it should run as ann:lab (uid 54321, gid 54322), but this agent runs as uid" in said
     finally:

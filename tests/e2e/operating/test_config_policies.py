@@ -29,7 +29,7 @@ def test_policies_hold_for_what_is_submitted_and_for_what_becomes_of_it(start, n
     admin("project", "create", "vision", "faces")
     assert "No policy for experiments of the cluster is set" in cluster.run("config-policies", "describe", "experiment")
     refused = cluster.run("config-policies", "set", "experiment", tmp_path / "cluster.yaml", code=1)
-    assert "may not change the configuration policies of the cluster" in refused, refused
+    assert "cannot change the configuration policies of the cluster" in refused, refused
     admin("config-policies", "set", "experiment", tmp_path / "cluster.yaml")
     admin("cp", "set", "experiment", tmp_path / "team.yaml", "-w", "vision")
     admin("cp", "set", "tasks", tmp_path / "tasks.yaml", "-w", "vision")

@@ -139,7 +139,7 @@ def test_without_slots_it_runs_beside_a_full_cluster_and_with_one_it_waits(clust
     cluster.run("task", "kill", first)
     wait_for(cluster, second, "TERMINATED")
     assert "my turn" in log(cluster, second)
-    assert "can never run" in run(cluster, "-d", "--config", "resources.slots=5", "true")
+    assert "no agent of the cluster can run the command" in run(cluster, "-d", "--config", "resources.slots=5", "true")
 
 
 def test_one_user_cannot_kill_what_another_started(cluster):

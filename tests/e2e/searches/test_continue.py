@@ -111,7 +111,7 @@ def test_a_search_that_was_stopped_goes_on_with_the_trials_that_it_would_have_ha
     cluster.wait_for_state(id, "CANCELED")
     assert len(trials_of(cluster, id)) == 2, "the third has not begun"
     refused = cluster.run("experiment", "continue", id, "--config", "searcher.max_trials=9", code=1)
-    assert f"searcher of experiment {id} cannot be changed: its search goes on where it was" in refused
+    assert f"searcher of experiment {id} cannot be changed, because its search continues where it ended" in refused
     assert f"Continued experiment {id}" in cluster.run("experiment", "continue", id)
     if kills_master:
         cluster.master.kill()
