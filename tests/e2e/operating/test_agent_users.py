@@ -27,7 +27,7 @@ def test_a_trial_and_a_command_of_a_linked_user_run_as_its_account(start):
     said = cluster.run(
         "command", "run", "--config", "resources.slots=0", "id -u; id -g; echo $USER; touch mine; stat -c %u mine"
     )
-    lines = [line.rsplit("] ", 1)[-1].strip() for line in said.splitlines()]
+    lines = [line.rsplit("INFO: ", 1)[-1].strip() for line in said.splitlines()]
     assert [line for line in lines if line in ("54321", "54322", "ann")] == ["54321", "54322", "ann", "54321"]
 
     experiment = cluster.create(HERE / "models" / "noisy", "--config", "searcher.max_length=20")
