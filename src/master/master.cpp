@@ -44,6 +44,21 @@
 namespace det::master {
 namespace {
 
+/// The storage that there is without a word in the configuration. Where root runs the cluster, trials of
+/// users that are linked to accounts write there too: as in /tmp, everybody may add checkpoints, and delete
+/// their own.
+void make_own_checkpoint_storage(const std::filesystem::path& place) {
+  if (::geteuid() != 0) return;
+  std::error_code error;
+  if (std::filesystem::create_directory(place, error))
+    std::filesystem::permissions(place, std::filesystem::perms::all | std::filesystem::perms::sticky_bit,
+                                 error);
+}
+
+}  // namespace
+
+namespace {
+
 constexpr std::size_t kUploadBytesMax = std::size_t{128} << 20;
 constexpr std::size_t kReportBytesMax = std::size_t{16} << 20;
 
@@ -147,9 +162,11 @@ class Server final : public Master {
                          *trial);
     });
     services_.defaults = options_.defaults;
-    if (!services_.defaults.contains("checkpoint_storage"))
-      services_.defaults["checkpoint_storage"] = {
-          {"type", "shared_fs"}, {"host_path", (options_.directory / "checkpoints").string()}};
+    if (!services_.defaults.contains("checkpoint_storage")) {
+      const auto place = options_.directory / "checkpoints";
+      services_.defaults["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", place.string()}};
+      make_own_checkpoint_storage(place);
+    }
     services_.cluster_id = setting(*store_, "cluster_id", checkpoint::new_uuid);
     services_.cluster_name = options_.cluster_name;
     services_.master_id = checkpoint::new_uuid();
