@@ -47,12 +47,15 @@ namespace {
 /// The storage that there is without a word in the configuration. Where root runs the cluster, trials of
 /// users that are linked to accounts write there too: as in /tmp, everybody may add checkpoints, and delete
 /// their own.
-void make_own_checkpoint_storage(const std::filesystem::path& place) {
+void make_own_checkpoint_storage(const std::filesystem::path& place, const std::string& cluster_id) {
   if (::geteuid() != 0) return;
+  const auto events = place / cluster_id / "tensorboard" / "experiment";  // that trials share
   std::error_code error;
-  if (std::filesystem::create_directory(place, error))
-    std::filesystem::permissions(place, std::filesystem::perms::all | std::filesystem::perms::sticky_bit,
+  for (const auto& directory : {place, events}) {
+    if (!std::filesystem::create_directories(directory, error)) continue;
+    std::filesystem::permissions(directory, std::filesystem::perms::all | std::filesystem::perms::sticky_bit,
                                  error);
+  }
 }
 
 }  // namespace
@@ -162,12 +165,12 @@ class Server final : public Master {
                          *trial);
     });
     services_.defaults = options_.defaults;
+    services_.cluster_id = setting(*store_, "cluster_id", checkpoint::new_uuid);
     if (!services_.defaults.contains("checkpoint_storage")) {
       const auto place = options_.directory / "checkpoints";
       services_.defaults["checkpoint_storage"] = {{"type", "shared_fs"}, {"host_path", place.string()}};
-      make_own_checkpoint_storage(place);
+      make_own_checkpoint_storage(place, services_.cluster_id);
     }
-    services_.cluster_id = setting(*store_, "cluster_id", checkpoint::new_uuid);
     services_.cluster_name = options_.cluster_name;
     services_.master_id = checkpoint::new_uuid();
     services_.version = DET_VERSION;

@@ -21,6 +21,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -199,6 +200,7 @@ def take_environment() -> None:
     while environ[index] is not None:
         entries.append(environ[index])
         index += 1
+    tempfile.tempdir = None  # another task may have another TMPDIR, or no right to write into the worker's
     os.environ.clear()
     for entry in entries:
         name, _, value = entry.partition(b"=")

@@ -30,12 +30,6 @@ Entry entry_of(std::int64_t uid) {
   return entry;
 }
 
-bool is_home_of(const std::string& path, std::int64_t uid) {
-  struct stat found{};
-  return !path.empty() && ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
-         found.st_uid == static_cast<uid_t>(uid);
-}
-
 /// The first directory on the way to `path` that the account may not enter; empty: it comes through.
 fs::path barrier(const fs::path& path, std::int64_t uid, std::int64_t gid) {
   if (uid == 0) return {};
@@ -50,6 +44,22 @@ fs::path barrier(const fs::path& path, std::int64_t uid, std::int64_t gid) {
     if ((found.st_mode & static_cast<mode_t>(needed)) == 0) return way;
   }
   return {};
+}
+
+bool may_write(const std::string& path, std::int64_t uid, std::int64_t gid) {
+  struct stat found{};
+  if (uid == 0) return true;
+  if (::stat(path.c_str(), &found) != 0 || !barrier(fs::path(path) / "file", uid, gid).empty()) return false;
+  const auto needed = found.st_uid == static_cast<uid_t>(uid)   ? S_IWUSR
+                      : found.st_gid == static_cast<gid_t>(gid) ? S_IWGRP
+                                                                : S_IWOTH;
+  return (found.st_mode & static_cast<mode_t>(needed)) != 0;
+}
+
+bool is_home_of(const std::string& path, std::int64_t uid) {
+  struct stat found{};
+  return !path.empty() && ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+         found.st_uid == static_cast<uid_t>(uid);
 }
 
 Result<void> give(const fs::path& path, std::int64_t uid, std::int64_t gid) {
@@ -100,6 +110,10 @@ Result<void> run_as(const config::AgentUserGroup& account, const fs::path& state
   spec.environment["USER"] = spec.environment["LOGNAME"] = name;
   spec.environment["HOME"] = is_home_of(entry.home, uid) ? entry.home : work.string();
   spec.environment.erase("XDG_CACHE_HOME");
+  // The agent's own place for temporary files is of no use to an account that cannot write there.
+  const auto temporary = spec.environment.find("TMPDIR");
+  if (temporary != spec.environment.end() && !may_write(temporary->second, uid, gid))
+    spec.environment.erase(temporary);
   return {};
 }
 

@@ -38,12 +38,12 @@ class Begun : public testing::MasterTest {
     return call(task.token, "POST", "/api/v1/checkpoints",
                 json::object{{"uuid", uuid}, {"metadata", {{"steps_completed", 10}}}});
   }
-  /// What lies in the storage, hidden things too.
+  /// What lies in the storage, hidden things too; not the cluster's own directory of TensorBoard files.
   std::set<std::string> stored() const {
     std::set<std::string> names;
     if (std::filesystem::exists(directory_ / "checkpoints"))
       for (const auto& entry : std::filesystem::directory_iterator(directory_ / "checkpoints"))
-        names.insert(entry.path().filename());
+        if (!std::filesystem::exists(entry.path() / "tensorboard")) names.insert(entry.path().filename());
     return names;
   }
   void kill(std::int64_t id, const std::string& allocation) {
