@@ -2,12 +2,14 @@
 
 Usage: python tools/tidy.py [ROOT]     prints `file:line: what is wrong; what to do`, ends with 1 if there is any
 
-Needs nothing but Python. The rules: what may include what (docs/architecture.md), pure modules, g++ 12 and
-coroutines, the size of files, a README for each module, names of tests, nothing that only this machine has.
+Needs nothing but Python. The rules: which module may include which (docs/architecture.md), no I/O in pure modules,
+no coroutine code that g++ 12 miscompiles, the size of files and folders, a README for each module, names of tests,
+paths in the documentation that exist, nothing that exists on one machine only.
 """
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 import subprocess
@@ -258,12 +260,28 @@ def named_tests(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
                 word = match[1]
                 if word.endswith((".py", ".cpp")) and "/" in word:
                     file = word if page.endswith("defects.md") else ""
-                    if word not in names:
-                        yield Complaint(page, number, f"`{word}` is no file", remedy)
                 elif re.fullmatch(r"(\w+/)?[A-Z]\w*\.[A-Z]\w*|test_\w+", word):
                     test = word.rsplit("/", 1)[-1]
                     if test not in (known.get(file, set()) if file else everything):
                         yield Complaint(page, number, f"`{word}` is no test{f' in {file}' if file else ''}", remedy)
+
+
+def named_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
+    """Links of pages, and paths in backquotes, that lead nowhere: `src/…`, or `folder/file.cpp` from anywhere."""
+    known = {name for file in names for name in (file, *map(str, pathlib.PurePosixPath(file).parents))}
+    tails = {"/".join(name.split("/")[first:]) for name in known for first in range(name.count("/") + 1)}
+    roots = tuple({name.split("/")[0] + "/" for name in names if "/" in name})
+    remedy = "name the file as it is called now"
+    for page in (name for name in names if name.endswith(".md")):
+        text = (root / page).read_text("utf-8", "replace")
+        for match in re.finditer(r"\]\(([\w./-]+)(?:#[^)\s]*)?\)", text):
+            if os.path.normpath(pathlib.PurePosixPath(page).parent / match[1]) not in known:
+                yield Complaint(page, line_at(text, match.start()), f"the link to `{match[1]}` leads nowhere", remedy)
+        for match in re.finditer(r"`(\w[\w.-]*/[\w./-]*)`", text):
+            path = match[1].rstrip("/")
+            if match[1].startswith(roots) or pathlib.PurePosixPath(path).suffix in CODE | {".md"}:
+                if path not in tails:
+                    yield Complaint(page, line_at(text, match.start()), f"`{match[1]}` is no file", remedy)
 
 
 def files_of(root: pathlib.Path) -> list[str]:
@@ -304,6 +322,7 @@ def check(root: pathlib.Path) -> list[Complaint]:
     complaints = [
         *build_files(root, names),
         *named_tests(root, names),
+        *named_files(root, names),
         *full_folders(names),
         *import_circles(root, names),
     ]

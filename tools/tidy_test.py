@@ -67,6 +67,8 @@ BREACHES = {
     "a module without a row": ("src/util/README.md", "# util\n", "util has no row"),
     "a module without a README": ("src/api/CMakeLists.txt", "det_module(api PURE)\n", "has no README.md"),
     "a README that is a book": ("src/base/README.md", "line\n" * 61, "longer than a screen"),
+    "a path that is gone": ("docs/a.md", "see `src/base/gone.cpp`\n", "`src/base/gone.cpp` is no file"),
+    "a link that leads nowhere": ("docs/a.md", "[a](../src/base/gone.h#top)\n", "`../src/base/gone.h` leads nowhere"),
     "a test that nobody builds": ("src/base/b_test.cpp", "\n", "is built by nobody"),
     "a dependency in the build only": (
         "src/base/CMakeLists.txt", "det_module(base SOURCES a.cpp a_test.cpp DEPS http)\n", "base depends on http"
@@ -131,6 +133,11 @@ def test_a_page_that_promises_tests_names_those_that_exist(tree: pathlib.Path) -
     assert "docs/reference/defects.md:1: `Logs.AreKeptAsTheyAre` is no test in tests/e2e/test_kill.py" in elsewhere
     assert "`test_gone` is no test" in complaints(tree, page, "\n`test_gone`\n")[0]
     assert "`src/gone_test.cpp` is no file" in complaints(tree, page, "`src/gone_test.cpp`\n")[0]
+
+
+def test_a_page_may_name_files_from_any_folder_and_of_users(tree: pathlib.Path) -> None:
+    page = "[a](../src/base) [b](../src/base/a.cpp#l1) [c](https://example.com/a.h) `base/a.cpp` `src/base/` `x/y` `b.py`\n"
+    assert complaints(tree, "docs/a.md", page) == []
 
 
 def test_tests_of_pure_modules_may_read_files(tree: pathlib.Path) -> None:
