@@ -279,9 +279,9 @@ def named_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
                 yield Complaint(page, line_at(text, match.start()), f"the link to `{match[1]}` leads nowhere", remedy)
         for match in re.finditer(r"`(\w[\w.-]*/[\w./-]*)`", text):
             path = match[1].rstrip("/")
-            if match[1].startswith(roots) or pathlib.PurePosixPath(path).suffix in CODE | {".md"}:
-                if path not in tails:
-                    yield Complaint(page, line_at(text, match.start()), f"`{match[1]}` is no file", remedy)
+            ours = match[1].startswith(roots) or pathlib.PurePosixPath(path).suffix in CODE | {".md"}
+            if ours and path not in tails:
+                yield Complaint(page, line_at(text, match.start()), f"`{match[1]}` is no file", remedy)
 
 
 def files_of(root: pathlib.Path) -> list[str]:
