@@ -107,13 +107,15 @@ asio::awaitable<std::int64_t> clean_logs(Services& s);
 /// problems at once. It needs no entrypoint, because nothing runs.
 Result<config::Resolved> resolve_search(Services& s, const std::string& yaml);
 
-/// The live allocation that makes the call, checked to belong to the trial that it reports for.
+/// The live allocation of the trial that a call reports for: that of the process that calls, or, for a user
+/// whom the access rules let change the experiment, the one that the trial has. Fails where it does not run.
 Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, TrialId trial);
 
-/// The reporter of a trial: the processes of its live allocation, or a user if the trial is unmanaged.
+/// The run of a trial that a call reports for: that of its live allocation; for a user, the newest run of a
+/// trial that is unmanaged or does not run.
 struct Reporter {
   std::int64_t run_id = 0;
-  std::string allocation_id;  ///< empty: outside the cluster
+  std::string allocation_id;  ///< empty: none is live
 };
 asio::awaitable<Result<Reporter>> reporter(Services& s, std::any principal, TrialId trial);
 

@@ -22,6 +22,12 @@ Result<UserPrincipal> require_actor(Services& s, const std::any& principal) {
 }
 
 Result<const cluster::Allocation*> speaker(Services& s, const std::any& principal, TrialId trial) {
+  if (require_user(principal)) {
+    const auto* live = s.ledger.cluster().trial(trial);
+    const auto* running = live == nullptr ? nullptr : s.ledger.cluster().allocation(live->allocation);
+    if (running == nullptr) return failed_precondition("trial {} is not running", trial);
+    return running;
+  }
   DET_TRY(const auto id, require_task(principal));
   const auto* allocation = s.ledger.cluster().allocation(id);
   if (allocation == nullptr) return fail(ErrorCode::Gone, "allocation {} is over", id);
@@ -34,10 +40,18 @@ Result<const cluster::Allocation*> speaker(Services& s, const std::any& principa
 }
 
 asio::awaitable<Result<Reporter>> reporter(Services& s, std::any principal, TrialId trial) {
-  if (require_user(principal) && s.unmanaged.has(trial)) {
-    const auto run = co_await s.unmanaged.newest_run(trial);
-    if (!run) co_return tl::unexpected(run.error());
-    co_return Reporter{.run_id = *run, .allocation_id = ""};
+  if (require_user(principal)) {
+    if (s.unmanaged.has(trial)) {
+      const auto run = co_await s.unmanaged.newest_run(trial);
+      if (!run) co_return tl::unexpected(run.error());
+      co_return Reporter{.run_id = *run, .allocation_id = ""};
+    }
+    if (!speaker(s, principal, trial)) {
+      auto read = [&s, trial] { return s.store.trial(trial); };
+      const auto stored = co_await offload(s, std::move(read));
+      if (!stored) co_return not_found("trial '{}' not found", trial);
+      co_return Reporter{.run_id = stored->run_id, .allocation_id = ""};
+    }
   }
   const auto allocation = speaker(s, principal, trial);
   if (!allocation) co_return tl::unexpected(allocation.error());

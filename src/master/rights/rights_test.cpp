@@ -36,6 +36,12 @@ std::string reporter(const Event& event) {
       event);
 }
 
+/// Whether it is said of a trial: users who may change the experiment may say it, too.
+bool of_trial(const Event& event) {
+  return is_one_of<cluster::CheckpointReported, cluster::OperationCompleted, cluster::TrialProgressed,
+                   cluster::ValidationReported, cluster::EarlyExitReported>(event);
+}
+
 /// The agent that says so; empty: the event is not said by agents.
 std::string sayer(const Event& event) {
   return std::visit(
@@ -54,8 +60,9 @@ std::string sayer(const Event& event) {
 }
 
 bool had_the_right(const std::string& by, const Event& event, const cluster::Cluster& before) {
+  const bool by_user = by == "user 1" || by == "user 2";
   if (const auto id = reporter(event); !id.empty())
-    return by == "allocation " + id && before.allocation(id) != nullptr;
+    return before.allocation(id) != nullptr && (by == "allocation " + id || (by_user && of_trial(event)));
   if (const auto agent = sayer(event); !agent.empty()) return by == "agent " + agent;
   if (is_one_of<cluster::MasterStarted, cluster::AgentLost, cluster::PreemptionExpired,
                 cluster::CheckpointsCollected>(event))
@@ -77,7 +84,7 @@ bool had_the_right(const std::string& by, const Event& event, const cluster::Clu
   if (is_one_of<cluster::ExperimentCommanded, cluster::ExperimentPatched, cluster::ExperimentExtended,
                 cluster::ExperimentContinued, cluster::SearchContinued, cluster::JobMoved,
                 cluster::SearchAnswered, cluster::TrialTracked, cluster::TrialKilled>(event))
-    return by == "user 1" || by == "user 2";
+    return by_user;
   return false;  // an event that this table does not know yet
 }
 
@@ -195,10 +202,13 @@ TEST_F(RightsTest, WhoHasNoRightIsRefusedAndTheLogIsAsItWas) {
       {"POST", path("/api/v1/trials/{}/runner/metadata", trial), {{"state", "x"}}},
       {"POST", path("/api/v1/trials/{}/progress", trial), {{"progress", 0.5}}},
       {"POST", path("/api/v1/trials/{}/environment", trial), {{"environment", json::object{}}}},
-      {"POST", fmt::format("/api/v1/allocations/{}/signals/ack_preemption", live.allocation_id),
-       json::object{}},
       {"POST", "/api/v1/checkpoints", {{"uuid", "c2"}}}};
-  for (const auto& token : {dead.token, user_, admin_, agent_token(), std::string()})
+  const auto preempted = fmt::format("/api/v1/allocations/{}/signals/ack_preemption", live.allocation_id);
+  for (const auto& token : {dead.token, user_, admin_, agent_token(), std::string()}) {
+    const auto status = call(token, "POST", preempted, json::object{}).status;
+    EXPECT_TRUE(status == 401 || status == 403 || status == 410) << preempted << ": " << status;
+  }
+  for (const auto& token : {dead.token, agent_token(), std::string()})
     for (const auto& [method, path, body] : of_tasks) {
       const auto status = call(token, method, path, body).status;
       EXPECT_TRUE(status == 401 || status == 403 || status == 410) << method << " " << path << ": " << status;

@@ -31,12 +31,25 @@ struct CheckpointRequest {
 BOOST_DESCRIBE_STRUCT(CheckpointRequest, (),
                       (uuid, task_id, allocation_id, report_time, resources, metadata, state))
 
-/// The unmanaged trial whose checkpoint a user reports; 0 where there is none.
-asio::awaitable<TrialId> outside_trial(Services& s, std::any principal, std::string task_id) {
-  if (!require_user(principal) || task_id.empty()) co_return TrialId{};
-  auto read = [&s, task_id] { return s.store.trial_of_task(task_id); };
+/// Whose checkpoint is reported: an unmanaged trial's, or a live allocation's.
+struct Saver {
+  TrialId unmanaged{};
+  std::string allocation_id;
+};
+
+asio::awaitable<Result<Saver>> saver(Services& s, std::any principal, CheckpointRequest request) {
+  if (!require_user(principal)) {
+    auto id = require_task(principal);
+    if (!id) co_return tl::unexpected(id.error());
+    co_return Saver{.allocation_id = *std::move(id)};
+  }
+  auto read = [&s, task = request.task_id] { return s.store.trial_of_task(task); };
   const auto trial = co_await offload(s, std::move(read));
-  co_return trial&& s.unmanaged.has(trial->id) ? trial->id : TrialId{};
+  if (!trial) co_return not_found("taskId is '{}'; it must be the task of a trial", request.task_id);
+  if (s.unmanaged.has(trial->id)) co_return Saver{trial->id, request.allocation_id};
+  const auto allocation = speaker(s, principal, trial->id);
+  if (!allocation) co_return tl::unexpected(allocation.error());
+  co_return Saver{.allocation_id = (*allocation)->record.id};
 }
 
 /// What storage would refuse, so that nobody has a checkpoint that cannot be deleted.
@@ -76,9 +89,9 @@ asio::awaitable<Result<Empty>> begin_checkpoint(Services& s, Context context, Be
 }
 
 asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, CheckpointRequest request) {
-  const auto outside = co_await outside_trial(s, context.principal, request.task_id);
-  const auto id = outside ? Result<std::string>(request.allocation_id) : require_task(context.principal);
-  if (!id) co_return tl::unexpected(id.error());
+  const auto who = co_await saver(s, context.principal, request);
+  if (!who) co_return tl::unexpected(who.error());
+  const auto outside = who->unmanaged;
   for (const auto& [name, bytes] : request.resources)
     if (name.empty() || name.front() == '/' || ("/" + name + "/").find("/../") != std::string::npos)
       co_return invalid_argument(
@@ -89,7 +102,7 @@ asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, Checkpoi
   auto read = [&s, uuid = request.uuid] { return s.store.checkpoint(uuid); };
   const auto known = co_await offload(s, std::move(read));
   if (known && (outside ? known->trial_id != outside || known->state == experiment::CheckpointState::Deleted
-                        : known->allocation_id != *id))
+                        : known->allocation_id != who->allocation_id))
     co_return fail(ErrorCode::AlreadyExists,
                    "checkpoint {} already exists; report a new checkpoint under a new uuid", request.uuid);
   const auto* steps = request.metadata.if_contains("steps_completed");
@@ -98,7 +111,7 @@ asio::awaitable<Result<Empty>> checkpoint(Services& s, Context context, Checkpoi
     co_return invalid_argument("metadata.steps_completed is {}; it must be from 0 to {}", batches,
                                std::numeric_limits<std::int32_t>::max());
   experiment::CheckpointRecord record{.uuid = request.uuid,
-                                      .allocation_id = *id,
+                                      .allocation_id = who->allocation_id,
                                       .batches = batches,
                                       .resources = std::move(request.resources),
                                       .metadata = std::move(request.metadata),

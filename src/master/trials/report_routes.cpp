@@ -182,7 +182,7 @@ Result<double> searcher_metric(const experiment::MetricRecord& validation, const
       validation.batches, name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
-/// Whether a user reports for a process outside the cluster.
+/// Whether a user reports for a trial that is unmanaged.
 bool from_outside(Services& s, const std::any& principal, TrialId trial) {
   return require_user(principal) && s.unmanaged.has(trial);
 }
@@ -210,6 +210,25 @@ Result<std::optional<double>> time_of(const experiment::Experiment& experiment,
       name, value == nullptr ? "is not among" : "is not a finite number in");
 }
 
+/// A user's report for a trial of the cluster that does not run: it is kept, and nothing is decided by it.
+asio::awaitable<Result<Empty>> keep(Services& s, Context context, experiment::MetricRecord record) {
+  const auto who = co_await reporter(s, context.principal, record.trial_id);
+  if (!who) co_return tl::unexpected(who.error());
+  if (record.run_id != 0 && record.run_id != who->run_id)
+    co_return fail(ErrorCode::AlreadyExists, "run {} of trial {} cannot report: its newest run is {}",
+                   record.run_id, record.trial_id, who->run_id);
+  record.run_id = who->run_id;
+  if (s.store.overloaded())
+    co_return fail(ErrorCode::Unavailable, "the database cannot keep up with the reports; retry in a moment");
+  auto read = [&s, record] { return s.store.check_metrics(record); };
+  const auto fits = co_await offload(s, std::move(read));
+  if (!fits) co_return tl::unexpected(fits.error());
+  std::vector<store::Change> changes;
+  changes.push_back(store::AddMetrics{std::move(record)});
+  co_await s.ledger.write(std::move(changes));
+  co_return Empty{};
+}
+
 asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequest request) {
   const auto trial = request.trial_id;
   if (const auto said = request.metrics.trial_id; said && said != trial)
@@ -218,10 +237,11 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   const bool outside = from_outside(s, context.principal, trial);
   const auto found =
       outside ? Result<const cluster::Allocation*>(nullptr) : speaker(s, context.principal, trial);
-  if (!found) co_return tl::unexpected(found.error());
+  if (!found && !require_user(context.principal)) co_return tl::unexpected(found.error());
   auto read_in = read_report(std::move(request), s.ledger.now());
   if (!read_in) co_return tl::unexpected(read_in.error());
   auto record = *std::move(read_in);
+  if (!found) co_return co_await keep(s, std::move(context), std::move(record));
   if (outside) {
     if (s.store.overloaded())
       co_return fail(ErrorCode::Unavailable,
