@@ -186,6 +186,7 @@ class Cluster {
   Outcome on(const EarlyExitReported&, Step&);
   Outcome on(const LogPolicyMatched&, Step&);
   Outcome on(const PreemptionAcknowledged&, Step&);
+  Outcome on(const PreemptionRequested&, Step&);
   Outcome on(const TaskSubmitted&, Step&);
   Outcome on(const TaskKilled&, Step&);
   Outcome on(const TaskPrioritySet&, Step&);

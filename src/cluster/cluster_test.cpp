@@ -193,7 +193,7 @@ TEST(Cluster, ADeadAllocationChangesNothing) {
   for (const Event& event :
        {Event(OperationCompleted{dead, 100, 0.1}), Event(TrialProgressed{dead, 50, ""}),
         Event(ValidationReported{dead, 50, 0.1}), Event(checkpoint), Event(PreemptionAcknowledged{dead}),
-        Event(EarlyExitReported{dead, search::ExitedReason::InvalidHp})}) {
+        Event(PreemptionRequested{dead}), Event(EarlyExitReported{dead, search::ExitedReason::InvalidHp})}) {
     const auto outcome = bench.cluster.handle(event, Time{bench.clock});
     ASSERT_TRUE(outcome.refused);
     EXPECT_EQ(outcome.refused->code(), ErrorCode::Gone);

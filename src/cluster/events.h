@@ -302,14 +302,21 @@ struct PreemptionAcknowledged {
 };
 BOOST_DESCRIBE_STRUCT(PreemptionAcknowledged, (), (allocation_id, can_wait, preemption))
 
+/// The allocation's own processes ask to be preempted, since their machine is about to go.
+struct PreemptionRequested {
+  static constexpr const char* kName = "PreemptionRequested";
+  std::string allocation_id;
+};
+BOOST_DESCRIBE_STRUCT(PreemptionRequested, (), (allocation_id))
+
 using Event =
     std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
                  ExperimentExtended, ExperimentContinued, SearchContinued, ExperimentTracked, TrialTracked,
                  SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentSilent,
                  AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited, PreemptionExpired,
                  IdleExpired, OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
-                 EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, TaskSubmitted, TaskKilled,
-                 TaskPrioritySet, TaskReady, TaskIdled>;
+                 EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, PreemptionRequested,
+                 TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled>;
 
 // Effects: rows to write with the event, and who has to be told once it is durable.
 struct PutExperiment {

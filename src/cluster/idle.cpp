@@ -92,6 +92,13 @@ Outcome Cluster::on(const PreemptionAcknowledged& event, Step& step) {
   return {};
 }
 
+Outcome Cluster::on(const PreemptionRequested& event, Step& step) {
+  const auto reporter = trial_that_reports(event.allocation_id);
+  if (!reporter) return refuse(reporter.error());
+  preempt(event.allocation_id, false, step);
+  return {};
+}
+
 Outcome Cluster::on(const IdleExpired& event, Step& step) {
   const auto* allocation = this->allocation(event.allocation_id);
   if (allocation != nullptr && allocation->idle()) preempt(event.allocation_id, false, step);

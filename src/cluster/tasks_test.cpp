@@ -163,7 +163,7 @@ TEST(ClusterTasks, OnlyItsOwnKindOfReportIsTaken) {
   bench.handle(AllocationStarted{"t.1", "a"});
   for (const Event& event : {Event(OperationCompleted{"t.1", 1, 0.5}), Event(TrialProgressed{"t.1", 1, ""}),
                              Event(ValidationReported{"t.1", 1, 0.5}), Event(EarlyExitReported{"t.1"}),
-                             Event(PreemptionAcknowledged{"t.1"}),
+                             Event(PreemptionAcknowledged{"t.1"}), Event(PreemptionRequested{"t.1"}),
                              Event(CheckpointReported{{.uuid = "c", .allocation_id = "t.1"}})}) {
     const auto refused = bench.handle(event).refused;
     ASSERT_TRUE(refused);

@@ -409,7 +409,8 @@ void Experiment::failed(Trial& trial, const std::string& allocation_id, const Ex
     trial.record.error =
         trial.no_restart.empty()
             ? fmt::format("{}; it was restarted {} (max_restarts)", reason, how_often(trial.record.restarts))
-            : fmt::format("{}; it is not restarted, because {}", reason, trial.no_restart);
+            : fmt::format("{}; trial failed and matched logs to a don't retry policy: {}", reason,
+                          trial.no_restart);
     effects_.push_back(Note{trial.record.id, allocation_id,
                             fmt::format("trial {} failed: {}", trial.record.id, trial.record.error)});
     exit_early(trial, search::ExitedReason::Errored, State::Error, context);

@@ -103,7 +103,7 @@ TEST(Experiment, ATrialWhoseLogHasALineThatForbidsRestartsEndsWithItsFirstFailur
   bench.end(1, {.kind = Exit::Kind::Failed, .reason = "rank 0 ended with status 1"});
   EXPECT_EQ(bench.trial(1).record.state, State::Error);
   EXPECT_EQ(bench.trial(1).record.error,
-            "rank 0 ended with status 1; it is not restarted, because log policy "
+            "rank 0 ended with status 1; trial failed and matched logs to a don't retry policy: log policy "
             "'disk' matched the line: no space left");
 }
 

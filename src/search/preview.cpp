@@ -161,7 +161,6 @@ Result<Preview> expected(const std::vector<AsyncBracket>& brackets, double divis
   }
   Preview preview;
   for (const auto& [length, trials] : stop_at) {
-    if (trials == 0) continue;
     if (auto added = add(preview, {.trials = trials, .lengths = {length}}); !added)
       return tl::unexpected(std::move(added).error());
   }

@@ -49,20 +49,38 @@ Action define_master_config(CLI::App& app) {
 }
 
 Action define_master_config_set(CLI::App& app) {
-  const auto level = std::make_shared<std::string>();
-  app.add_option("--log.level", *level,
+  struct Chosen {
+    std::string level, color;
+  };
+  const auto chosen = std::make_shared<Chosen>();
+  app.add_option("--log.level", chosen->level,
                  "Log level until the master restarts: trace, debug, info, warning, error or critical")
       ->type_name("LEVEL")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical"}))
-      ->required();
-  add_refused(app, "--log.color", "the log of the master has colours exactly when it goes to a terminal",
-              true);
-  return [level](Session& session) -> Result<int> {
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical"}));
+  app.add_option("--log.color", chosen->color,
+                 "Colors of the log on a terminal until the master restarts: on or off")
+      ->type_name("on|off")
+      ->check(CLI::IsMember({"on", "off"}));
+  app.require_option(1, 2);
+  return [chosen](Session& session) -> Result<int> {
+    json::object log;
+    json::array paths;
+    if (!chosen->level.empty()) {
+      log["level"] = "LOG_LEVEL_" + upper(chosen->level);
+      paths.emplace_back("log.level");
+    }
+    if (!chosen->color.empty()) {
+      log["color"] = chosen->color == "on";
+      paths.emplace_back("log.color");
+    }
     json::object body;
-    body["config"] = {{"log", {{"level", "LOG_LEVEL_" + upper(*level)}}}};
-    body["fieldMask"] = {{"paths", json::array{"log.level"}}};
+    body["config"] = {{"log", std::move(log)}};
+    body["fieldMask"] = {{"paths", std::move(paths)}};
     DET_TRY(const auto answer, session.patch("/api/v1/master/config", body));
-    session.console().line("Set the log level of the master to {}", *level);
+    if (!chosen->level.empty())
+      session.console().line("Set the log level of the master to {}", chosen->level);
+    if (!chosen->color.empty())
+      session.console().line("Turned the colors of the master's log {}", chosen->color);
     return 0;
   };
 }

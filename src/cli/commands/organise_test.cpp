@@ -147,8 +147,7 @@ TEST(Refused, OptionsOfTheOriginalSayWhyTheyDoNothingHere) {
        {std::pair{"experiment create const.yaml -p 8080:8080", "det tunnel TASK_ID --listener"},
         {"user create ann --remote", "remote users need single sign-on"},
         {"template create small t.yaml -w vision", "templates always belong to the workspace Uncategorized"},
-        {"shell start -p", "keys of shells have no passphrase"},
-        {"master config set --log.level info --log.color true", "exactly when it goes to a terminal"}}) {
+        {"shell start -p", "keys of shells have no passphrase"}}) {
     const auto done = det(words, master);
     EXPECT_EQ(done.code, 2) << words;
     EXPECT_THAT(done.err, HasSubstr(why)) << words;

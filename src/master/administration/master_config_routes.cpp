@@ -1,5 +1,6 @@
 // The master's configuration: what it was started with, and what can be changed while it runs.
 
+#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "det/base/text.h"
@@ -34,6 +35,7 @@ struct ConfigPatch {
 BOOST_DESCRIBE_STRUCT(ConfigPatch, (), (config, field_mask))
 
 constexpr std::string_view kLevelPath = "log.level";
+constexpr std::string_view kColorPath = "log.color";
 
 /// "LOG_LEVEL_DEBUG" or "debug".
 Result<spdlog::level::level_enum> level_named(const std::string& text) {
@@ -59,21 +61,29 @@ Result<void> check_mask(const json::value& mask) {
       for (const auto& path : list->get_array())
         if (path.is_string()) paths.emplace_back(path.get_string());
   for (const auto& path : paths)
-    if (path != kLevelPath)
-      return invalid_argument("'{}' cannot be changed while the master is running; only {} can", path,
-                              kLevelPath);
+    if (path != kLevelPath && path != kColorPath)
+      return invalid_argument("'{}' cannot be changed while the master is running; only {} and {} can", path,
+                              kLevelPath, kColorPath);
   return {};
+}
+
+/// Colors the log on the terminal, or not; a log in a file has no colors.
+void set_color(bool color) {
+  const auto mode = color ? spdlog::color_mode::always : spdlog::color_mode::never;
+  for (const auto& sink : spdlog::default_logger()->sinks()) {
+    if (auto* out = dynamic_cast<spdlog::sinks::stdout_color_sink_mt*>(sink.get())) out->set_color_mode(mode);
+    if (auto* err = dynamic_cast<spdlog::sinks::stderr_color_sink_mt*>(sink.get())) err->set_color_mode(mode);
+  }
 }
 
 asio::awaitable<Result<Empty>> patch_config(ConfigPatch request) {
   if (const auto fine = check_mask(request.field_mask); !fine) co_return tl::unexpected(fine.error());
-  if (request.config.log.color)
+  if (!request.config.log.level && !request.config.log.color)
     co_return invalid_argument(
-        "log.color cannot be changed while the master is running; the log is colored when it is written to a "
-        "terminal");
-  if (!request.config.log.level)
-    co_return invalid_argument(
-        "the request changes nothing; set {}, for example {{\"log\":{{\"level\":\"debug\"}}}}", kLevelPath);
+        "the request changes nothing; set {} or {}, for example {{\"log\":{{\"level\":\"debug\"}}}}",
+        kLevelPath, kColorPath);
+  if (request.config.log.color) set_color(*request.config.log.color);
+  if (!request.config.log.level) co_return Empty{};
   const auto level = level_named(*request.config.log.level);
   if (!level) co_return tl::unexpected(level.error());
   spdlog::default_logger()->set_level(*level);
@@ -105,7 +115,7 @@ void add_master_config_routes(http::Router& router, json::object configuration) 
           .tag = "Cluster"});
   router.add<ConfigPatch, Empty>(
       Verb::Patch, "/api/v1/master/config", [](Context, ConfigPatch r) { return patch_config(std::move(r)); },
-      Doc{.summary = "Change the log level of the master until it restarts",
+      Doc{.summary = "Change the log level of the master, or the colors of its log, until it restarts",
           .tag = "Cluster",
           .errors = {ErrorCode::PermissionDenied}});
 }

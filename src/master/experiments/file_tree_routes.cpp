@@ -3,6 +3,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <charconv>
 #include <functional>
 
 #include "det/base/text.h"
@@ -114,10 +115,10 @@ Result<TreeReply> tree(store::Store& store, ExperimentId id) {
   return TreeReply{to_json(root, "")};
 }
 
-Result<FileReply> file(store::Store& store, const FileRequest& request) {
+Result<std::string> file(store::Store& store, const FileRequest& request) {
   DET_TRY(const auto packed, packed_files(store, request.experiment_id));
   const auto wanted = plain(request.path);
-  std::optional<Result<FileReply>> found;
+  std::optional<Result<std::string>> found;
   const auto look = [&](archive* reader, archive_entry* entry) {
     if (plain(archive_entry_pathname(entry)) != wanted || archive_entry_filetype(entry) != AE_IFREG)
       return true;
@@ -131,12 +132,36 @@ Result<FileReply> file(store::Store& store, const FileRequest& request) {
     std::string content(static_cast<std::size_t>(bytes), '\0');
     const auto got = archive_read_data(reader, content.data(), content.size());
     content.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    found = FileReply{base64_encode(content)};
+    found = std::move(content);
     return false;
   };
   DET_TRY([[maybe_unused]] const auto read, each_entry(packed, look).map([] { return true; }));
   if (found) return *std::move(found);
   return not_found("experiment {} has no file '{}'", request.experiment_id, request.path);
+}
+
+/// The older form of the call: the bytes of the file.
+asio::awaitable<http::Response> download(Services& s, http::Request request) {
+  const auto& name = request.parameters.at("id");
+  std::int64_t id = 0;
+  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), id);
+  const bool is_number = failure == std::errc{} && end == name.data() + name.size();
+  const auto* path = request.query.find("path");
+  if (!is_number) {
+    auto missing = not_found("experiment '{}' not found", name);
+    co_return http::error_response(missing.value());
+  }
+  if (path == nullptr) {
+    auto missing = invalid_argument("path is missing; it must be the path of a submitted file");
+    co_return http::error_response(missing.value());
+  }
+  auto read = [&s, wanted = FileRequest{ExperimentId{id}, *path}] { return file(s.store, wanted); };
+  auto content = co_await offload(s, std::move(read));
+  if (!content) co_return http::error_response(content.error());
+  http::Response response{.status = 200, .body = *std::move(content)};
+  response.headers.set("Content-Type", "application/octet-stream");
+  response.headers.set("Content-Disposition", "attachment");
+  co_return response;
 }
 
 }  // namespace
@@ -156,11 +181,15 @@ void add_file_tree_routes(http::Router& router, Services& s) {
       [&s](Context c, FileRequest r) -> asio::awaitable<Result<FileReply>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         auto read = [&s, r] { return file(s.store, r); };
-        co_return co_await offload(s, std::move(read));
+        const auto content = co_await offload(s, std::move(read));
+        if (!content) co_return tl::unexpected(content.error());
+        co_return FileReply{base64_encode(*content)};
       },
       Doc{.summary = "Get a submitted file of an experiment in base64",
           .tag = "Experiments",
           .errors = {ErrorCode::NotFound}});
+  router.add_closed_raw(Verb::Get, "/experiments/{id}/file/download",
+                        [&s](http::Request r, std::any) { return download(s, std::move(r)); });
 }
 
 }  // namespace det::master

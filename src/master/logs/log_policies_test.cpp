@@ -60,8 +60,10 @@ TEST_F(LogPoliciesTest, AFailureAfterSuchALineIsTheTrialsLastAlsoOverARestartOfT
   EXPECT_EQ(call(user_, "GET", "/api/v1/trials/1").body.at("trial").at("logPolicyMatched"), "full");
   const auto log = log_of(task);
   EXPECT_THAT(log, HasSubstr("log policy 'full' matched; if the trial fails, it is not restarted"));
-  EXPECT_THAT(log, HasSubstr("it is not restarted, because log policy 'full' matched the line: "
-                             "OSError: No space left on device"));
+  EXPECT_THAT(
+      log,
+      HasSubstr("trial failed and matched logs to a don't retry policy: log policy 'full' matched the line: "
+                "OSError: No space left on device"));
 }
 
 TEST_F(LogPoliciesTest, AnAgentThatIsExcludedDoesNotRunTheTrialAgain) {

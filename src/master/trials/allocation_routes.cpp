@@ -57,6 +57,14 @@ struct AcknowledgeRequest {
   std::optional<std::int64_t> preemption;
 };
 BOOST_DESCRIBE_STRUCT(AcknowledgeRequest, (), (allocation_id, can_wait, preemption))
+struct ProxyAddressRequest {
+  std::string allocation_id, proxy_address;
+};
+BOOST_DESCRIBE_STRUCT(ProxyAddressRequest, (), (allocation_id, proxy_address))
+struct DaemonRequest {
+  std::string allocation_id, resources_id;
+};
+BOOST_DESCRIBE_STRUCT(DaemonRequest, (), (allocation_id, resources_id))
 struct WishQuery {
   std::string allocation_id;
   std::int64_t preemption = 0;
@@ -205,6 +213,27 @@ void add_allocation_routes(http::Router& router, Services& s) {
                                    word),
             .tag = tag,
             .errors = over});
+  router.add<ProxyAddressRequest, Empty>(
+      Verb::Post, "/api/v1/allocations/{allocationId}/proxy_address", taken,
+      Doc{.summary = "Report the address of a process; the cluster relies on its agents' addresses",
+          .tag = tag,
+          .errors = over});
+  router.add<DaemonRequest, Empty>(
+      Verb::Post, "/api/v1/allocations/{allocationId}/resources/{resourcesId}/daemon", taken,
+      Doc{.summary = "Report that a process waits for others; an allocation ends when its first rank does",
+          .tag = tag,
+          .errors = over});
+  router.add<SaidQuery, Empty>(
+      Verb::Post, "/api/v1/allocations/{allocationId}/signals/pending_preemption",
+      [&s](Context c, SaidQuery r) -> asio::awaitable<Result<Empty>> {
+        if (const auto allowed = require_allocation(s, c.principal, r.allocation_id); !allowed)
+          co_return tl::unexpected(allowed.error());
+        cluster::Event what = cluster::PreemptionRequested{r.allocation_id};
+        co_return co_await heard(s, std::move(c), std::move(what));
+      },
+      Doc{.summary = "Preempt the caller's allocation, because its machine is about to go",
+          .tag = tag,
+          .errors = over});
   for (const auto* word : {"all_gather", "notify_container_running"}) {
     const auto rounds = std::make_shared<Rounds>();
     router.add<PeerRequest, PeersReply>(
