@@ -242,6 +242,23 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/allocations/{allocationId}/proxy_address": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Report the address of a process; the cluster relies on its agents' addresses */
+        readonly post: operations["postAllocationsAllocationIdProxyAddress"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/allocations/{allocationId}/ready": {
         readonly parameters: {
             readonly query?: never;
@@ -277,6 +294,23 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/allocations/{allocationId}/resources/{resourcesId}/daemon": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Report that a process waits for others; an allocation ends when its first rank does */
+        readonly post: operations["postAllocationsAllocationIdResourcesResourcesIdDaemon"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/allocations/{allocationId}/resources/{resourcesId}/rendezvous": {
         readonly parameters: {
             readonly query?: never;
@@ -305,6 +339,23 @@ export interface paths {
         readonly put?: never;
         /** Acknowledge a preemption */
         readonly post: operations["postAllocationsAllocationIdSignalsAckPreemption"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/allocations/{allocationId}/signals/pending_preemption": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Preempt the caller's allocation, because its machine is about to go */
+        readonly post: operations["postAllocationsAllocationIdSignalsPendingPreemption"];
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
@@ -1361,7 +1412,7 @@ export interface paths {
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        /** Change the log level of the master until it restarts */
+        /** Change the log level of the master, or the colors of its log, until it restarts */
         readonly patch: operations["patchMasterConfig"];
         readonly trace?: never;
     };
@@ -1567,6 +1618,40 @@ export interface paths {
         };
         /** List the metrics of trials that evaluate or fine-tune a model version */
         readonly get: operations["getModelsModelNameVersionsModelVersionNumMetrics"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/namespace-bindings/bulk-auto-create": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Bind workspaces to new Kubernetes namespaces (always refused) */
+        readonly post: operations["postNamespaceBindingsBulkAutoCreate"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/namespace-bindings/workspace-ids-with-default-bindings": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the workspaces that are bound to a Kubernetes namespace by default (always none) */
+        readonly get: operations["getNamespaceBindingsWorkspaceIdsWithDefaultBindings"];
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
@@ -3625,6 +3710,40 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/workspaces/{id}/get-k8s-resource-quotas": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the Kubernetes quotas of a workspace (always none) */
+        readonly get: operations["getWorkspacesIdGetK8sResourceQuotas"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/workspaces/{id}/list-namespace-bindings": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the Kubernetes namespaces of a workspace (always none) */
+        readonly get: operations["getWorkspacesIdListNamespaceBindings"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/workspaces/{id}/pin": {
         readonly parameters: {
             readonly query?: never;
@@ -3653,6 +3772,23 @@ export interface paths {
         readonly get: operations["getWorkspacesIdProjects"];
         readonly put?: never;
         readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/workspaces/{id}/set-resource-quota": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Set a Kubernetes quota of a workspace (always refused) */
+        readonly post: operations["postWorkspacesIdSetResourceQuota"];
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
@@ -3705,6 +3841,24 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/workspaces/{workspaceId}/namespace-bindings": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Bind a workspace to a Kubernetes namespace, or end that (always refused) */
+        readonly post: operations["postWorkspacesWorkspaceIdNamespaceBindings"];
+        /** Bind a workspace to a Kubernetes namespace, or end that (always refused) */
+        readonly delete: operations["deleteWorkspacesWorkspaceIdNamespaceBindings"];
         readonly options?: never;
         readonly head?: never;
         readonly patch?: never;
@@ -4099,6 +4253,9 @@ export interface components {
             readonly experimentId: number;
             readonly trialId?: number;
             readonly data: components["schemas"]["CustomObject"];
+        };
+        readonly DefaultBindings: {
+            readonly workspaceIds: readonly string[];
         };
         readonly DeleteRequest: {
             readonly checkpointUuids: readonly string[];
@@ -4702,6 +4859,11 @@ export interface components {
             readonly validationMetrics: readonly string[];
             readonly metricNames: readonly components["schemas"]["MetricName"][];
         };
+        readonly NamespaceBindings: {
+            readonly namespaceBindings: {
+                readonly [key: string]: unknown;
+            };
+        };
         readonly NewUser: {
             readonly username: string;
             readonly displayName?: string;
@@ -4973,6 +5135,10 @@ export interface components {
         readonly ProjectReply: {
             readonly project: components["schemas"]["ProjectObject"];
         };
+        readonly ProxyAddressRequest: {
+            readonly allocationId?: string;
+            readonly proxyAddress?: string;
+        };
         readonly Published: {
             readonly allocationId?: string;
             readonly addresses: readonly string[];
@@ -5092,6 +5258,11 @@ export interface components {
         };
         readonly ReportsReply: {
             readonly metrics: readonly components["schemas"]["MetricsReport"][];
+        };
+        readonly ResourceQuotas: {
+            readonly resourceQuotas: {
+                readonly [key: string]: unknown;
+            };
         };
         readonly RetainRequest: {
             readonly trialId?: number;
@@ -6762,6 +6933,69 @@ export interface operations {
             };
         };
     };
+    readonly postAllocationsAllocationIdProxyAddress: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the allocation. */
+                readonly allocationId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["ProxyAddressRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Empty"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Aborted */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     readonly postAllocationsAllocationIdReady: {
         readonly parameters: {
             readonly query?: never;
@@ -6955,6 +7189,67 @@ export interface operations {
             };
         };
     };
+    readonly postAllocationsAllocationIdResourcesResourcesIdDaemon: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the allocation. */
+                readonly allocationId: string;
+                /** @description The id of the resources, from the environment of the process. */
+                readonly resourcesId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Empty"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Aborted */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     readonly getAllocationsAllocationIdResourcesResourcesIdRendezvous: {
         readonly parameters: {
             readonly query?: never;
@@ -7040,6 +7335,65 @@ export interface operations {
                 readonly "application/json": components["schemas"]["AcknowledgeRequest"];
             };
         };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Empty"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Aborted */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postAllocationsAllocationIdSignalsPendingPreemption: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the allocation. */
+                readonly allocationId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
         readonly responses: {
             /** @description Done */
             readonly 200: {
@@ -12948,6 +13302,91 @@ export interface operations {
             };
             /** @description URI Too Long */
             readonly 414: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postNamespaceBindingsBulkAutoCreate: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Empty"];
+                };
+            };
+            /** @description FailedPrecondition */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getNamespaceBindingsWorkspaceIdsWithDefaultBindings: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["DefaultBindings"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -21910,6 +22349,106 @@ export interface operations {
             };
         };
     };
+    readonly getWorkspacesIdGetK8sResourceQuotas: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the workspace. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ResourceQuotas"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getWorkspacesIdListNamespaceBindings: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the workspace. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["NamespaceBindings"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     readonly postWorkspacesIdPin: {
         readonly parameters: {
             readonly query?: never;
@@ -22045,6 +22584,56 @@ export interface operations {
             };
             /** @description URI Too Long */
             readonly 414: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postWorkspacesIdSetResourceQuota: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the workspace. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Empty"];
+                };
+            };
+            /** @description InvalidArgument or FailedPrecondition */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -22236,6 +22825,106 @@ export interface operations {
             };
             /** @description URI Too Long */
             readonly 414: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postWorkspacesWorkspaceIdNamespaceBindings: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the workspace. */
+                readonly workspaceId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Empty"];
+                };
+            };
+            /** @description InvalidArgument or FailedPrecondition */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly deleteWorkspacesWorkspaceIdNamespaceBindings: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the workspace. */
+                readonly workspaceId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Empty"];
+                };
+            };
+            /** @description InvalidArgument or FailedPrecondition */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

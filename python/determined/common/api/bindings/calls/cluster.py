@@ -199,7 +199,7 @@ def get_GetMasterConfig(session: Session) -> v1GetMasterConfigResponse:
 
 
 def patch_PatchMasterConfig(session: Session, *, body: v1PatchMasterConfigRequest) -> None:
-    """Change the log level of the master until it restarts."""
+    """Change the log level of the master, or the colors of its log, until it restarts."""
     session.patch("/api/v1/master/config", body=body.to_json(omit_unset=True))
 
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from determined.common.api._session import Session
 from determined.common.api.bindings._message import quoted
 from determined.common.api.bindings.messages.shared import v1Checkpoint
@@ -25,6 +27,7 @@ from determined.common.api.bindings.messages.trial_processes import (
     v1NotifyContainerRunningRequest,
     v1NotifyContainerRunningResponse,
     v1PostAllocationAcceleratorDataRequest,
+    v1PostAllocationProxyAddressRequest,
     v1PostRunMetadataRequest,
     v1PostRunMetadataResponse,
     v1PublishRendezvousAddressRequest,
@@ -47,12 +50,15 @@ __all__ = [
     "get_GetSearcherOperation",
     "post_AckAllocationPreemptionSignal",
     "post_AllocationAllGather",
+    "post_AllocationPendingPreemptionSignal",
     "post_AllocationReady",
     "post_AllocationWaiting",
     "post_BeginCheckpoint",
     "post_CompleteSearcherOperation",
+    "post_MarkAllocationResourcesDaemon",
     "post_NotifyContainerRunning",
     "post_PostAllocationAcceleratorData",
+    "post_PostAllocationProxyAddress",
     "post_PostRunMetadata",
     "post_PostTrialRunnerMetadata",
     "post_PublishRendezvousAddress",
@@ -94,6 +100,13 @@ def post_NotifyContainerRunning(
     )
 
 
+def post_PostAllocationProxyAddress(
+    session: Session, *, allocationId: str, body: v1PostAllocationProxyAddressRequest
+) -> None:
+    """Report the address of a process; the cluster relies on its agents' addresses."""
+    session.post(f"/api/v1/allocations/{quoted(allocationId)}/proxy_address", body=body.to_json(omit_unset=True))
+
+
 def post_AllocationReady(session: Session, *, allocationId: str, body: v1AllocationReadyRequest) -> None:
     """Report that a process is ready; a task becomes ready when its service answers, or, if it has none, when it
     starts."""
@@ -116,6 +129,13 @@ def get_GetRendezvousAddresses(
     )
 
 
+def post_MarkAllocationResourcesDaemon(
+    session: Session, *, allocationId: str, resourcesId: str, body: dict[str, Any]
+) -> None:
+    """Report that a process waits for others; an allocation ends when its first rank does."""
+    session.post(f"/api/v1/allocations/{quoted(allocationId)}/resources/{quoted(resourcesId)}/daemon", body=body)
+
+
 def get_AllocationRendezvousInfo(
     session: Session, *, allocationId: str, resourcesId: str
 ) -> v1AllocationRendezvousInfoResponse:
@@ -132,6 +152,11 @@ def post_AckAllocationPreemptionSignal(
     session.post(
         f"/api/v1/allocations/{quoted(allocationId)}/signals/ack_preemption", body=body.to_json(omit_unset=True)
     )
+
+
+def post_AllocationPendingPreemptionSignal(session: Session, *, allocationId: str, body: dict[str, Any]) -> None:
+    """Preempt the caller's allocation, because its machine is about to go."""
+    session.post(f"/api/v1/allocations/{quoted(allocationId)}/signals/pending_preemption", body=body)
 
 
 def get_AllocationPreemptionSignal(

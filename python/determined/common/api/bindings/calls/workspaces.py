@@ -6,32 +6,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from determined.common.api._session import Session
 from determined.common.api.bindings.messages.workspaces import (
     v1DeleteWorkspaceResponse,
+    v1GetKubernetesResourceQuotasResponse,
     v1GetWorkspaceResponse,
     v1GetWorkspacesResponse,
+    v1GetWorkspacesWithDefaultNamespaceBindingsResponse,
     v1ListRPsBoundToWorkspaceResponse,
+    v1ListWorkspaceNamespaceBindingsResponse,
     v1PatchWorkspace,
     v1PatchWorkspaceResponse,
     v1PostWorkspaceRequest,
     v1PostWorkspaceResponse,
+    v1SetWorkspaceNamespaceBindingsResponse,
 )
 from determined.common.api.bindings.orders import v1GetWorkspacesRequestSortBy, v1OrderBy
 
 __all__ = [
     "delete_DeleteWorkspace",
+    "delete_DeleteWorkspaceNamespaceBindings",
+    "get_GetKubernetesResourceQuotas",
     "get_GetWorkspace",
     "get_GetWorkspaces",
+    "get_GetWorkspacesWithDefaultNamespaceBindings",
     "get_ListRPsBoundToWorkspace",
+    "get_ListWorkspaceNamespaceBindings",
     "patch_PatchWorkspace",
     "post_ArchiveWorkspace",
+    "post_BulkAutoCreateWorkspaceNamespaceBindings",
     "post_PinWorkspace",
     "post_PostWorkspace",
+    "post_SetResourceQuotas",
+    "post_SetWorkspaceNamespaceBindings",
     "post_UnarchiveWorkspace",
     "post_UnpinWorkspace",
 ]
+
+
+def post_BulkAutoCreateWorkspaceNamespaceBindings(session: Session, *, body: dict[str, Any]) -> None:
+    """Bind workspaces to new Kubernetes namespaces (always refused)."""
+    session.post("/api/v1/namespace-bindings/bulk-auto-create", body=body)
+
+
+def get_GetWorkspacesWithDefaultNamespaceBindings(
+    session: Session,
+) -> v1GetWorkspacesWithDefaultNamespaceBindingsResponse:
+    """List the workspaces that are bound to a Kubernetes namespace by default (always none)."""
+    return v1GetWorkspacesWithDefaultNamespaceBindingsResponse.from_json(
+        session.get("/api/v1/namespace-bindings/workspace-ids-with-default-bindings")
+    )
 
 
 def get_GetWorkspaces(
@@ -95,9 +121,28 @@ def post_ArchiveWorkspace(session: Session, *, id: int) -> None:
     session.post(f"/api/v1/workspaces/{id}/archive")
 
 
+def get_GetKubernetesResourceQuotas(session: Session, *, id: int) -> v1GetKubernetesResourceQuotasResponse:
+    """List the Kubernetes quotas of a workspace (always none)."""
+    return v1GetKubernetesResourceQuotasResponse.from_json(
+        session.get(f"/api/v1/workspaces/{id}/get-k8s-resource-quotas")
+    )
+
+
+def get_ListWorkspaceNamespaceBindings(session: Session, *, id: int) -> v1ListWorkspaceNamespaceBindingsResponse:
+    """List the Kubernetes namespaces of a workspace (always none)."""
+    return v1ListWorkspaceNamespaceBindingsResponse.from_json(
+        session.get(f"/api/v1/workspaces/{id}/list-namespace-bindings")
+    )
+
+
 def post_PinWorkspace(session: Session, *, id: int) -> None:
     """Pin a workspace for the caller."""
     session.post(f"/api/v1/workspaces/{id}/pin")
+
+
+def post_SetResourceQuotas(session: Session, *, id: int, body: dict[str, Any]) -> None:
+    """Set a Kubernetes quota of a workspace (always refused)."""
+    session.post(f"/api/v1/workspaces/{id}/set-resource-quota", body=body)
 
 
 def post_UnarchiveWorkspace(session: Session, *, id: int) -> None:
@@ -117,3 +162,17 @@ def get_ListRPsBoundToWorkspace(
     return v1ListRPsBoundToWorkspaceResponse.from_json(
         session.get(f"/api/v1/workspaces/{workspaceId}/available-resource-pools", {"offset": offset, "limit": limit})
     )
+
+
+def post_SetWorkspaceNamespaceBindings(
+    session: Session, *, workspaceId: int, body: dict[str, Any]
+) -> v1SetWorkspaceNamespaceBindingsResponse:
+    """Bind a workspace to a Kubernetes namespace, or end that (always refused)."""
+    return v1SetWorkspaceNamespaceBindingsResponse.from_json(
+        session.post(f"/api/v1/workspaces/{workspaceId}/namespace-bindings", body=body)
+    )
+
+
+def delete_DeleteWorkspaceNamespaceBindings(session: Session, *, workspaceId: int) -> None:
+    """Bind a workspace to a Kubernetes namespace, or end that (always refused)."""
+    session.delete(f"/api/v1/workspaces/{workspaceId}/namespace-bindings")

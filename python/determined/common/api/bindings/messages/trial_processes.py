@@ -30,6 +30,7 @@ __all__ = [
     "v1NotifyContainerRunningResponse",
     "v1OperationItem",
     "v1PostAllocationAcceleratorDataRequest",
+    "v1PostAllocationProxyAddressRequest",
     "v1PostRunMetadataRequest",
     "v1PostRunMetadataResponse",
     "v1PublishRendezvousAddressRequest",
@@ -132,6 +133,11 @@ class v1OperationItem(Message):
 class v1PostAllocationAcceleratorDataRequest(Message):
     allocationId: str | None = None
     acceleratorData: dict[str, Any] | None = None
+
+
+class v1PostAllocationProxyAddressRequest(Message):
+    allocationId: str | None = None
+    proxyAddress: str | None = None
 
 
 class v1PostRunMetadataRequest(Message):

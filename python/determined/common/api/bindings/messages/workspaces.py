@@ -13,19 +13,27 @@ from determined.common.api.bindings.messages.shared import v1AgentUserGroup, v1P
 
 __all__ = [
     "v1DeleteWorkspaceResponse",
+    "v1GetKubernetesResourceQuotasResponse",
     "v1GetWorkspaceResponse",
     "v1GetWorkspacesResponse",
+    "v1GetWorkspacesWithDefaultNamespaceBindingsResponse",
     "v1ListRPsBoundToWorkspaceResponse",
+    "v1ListWorkspaceNamespaceBindingsResponse",
     "v1PatchWorkspace",
     "v1PatchWorkspaceResponse",
     "v1PostWorkspaceRequest",
     "v1PostWorkspaceResponse",
+    "v1SetWorkspaceNamespaceBindingsResponse",
     "v1Workspace",
 ]
 
 
 class v1DeleteWorkspaceResponse(Message):
     completed: bool
+
+
+class v1GetKubernetesResourceQuotasResponse(Message):
+    resourceQuotas: dict[str, Any]
 
 
 class v1GetWorkspaceResponse(Message):
@@ -37,9 +45,17 @@ class v1GetWorkspacesResponse(Message):
     pagination: v1Pagination
 
 
+class v1GetWorkspacesWithDefaultNamespaceBindingsResponse(Message):
+    workspaceIds: list[str]
+
+
 class v1ListRPsBoundToWorkspaceResponse(Message):
     resourcePools: list[str]
     pagination: v1Pagination
+
+
+class v1ListWorkspaceNamespaceBindingsResponse(Message):
+    namespaceBindings: dict[str, Any]
 
 
 class v1PatchWorkspace(Message):
@@ -69,6 +85,10 @@ class v1PostWorkspaceRequest(Message):
 class v1PostWorkspaceResponse(Message):
     workspace: v1Workspace
     namespaceBindings: dict[str, str]
+
+
+class v1SetWorkspaceNamespaceBindingsResponse(Message):
+    pass
 
 
 class v1Workspace(Message):
