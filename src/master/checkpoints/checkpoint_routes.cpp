@@ -14,6 +14,7 @@
 #include "det/checkpoint/files.h"
 #include "det/checkpoint/storage.h"
 #include "det/master/checkpoints/collector.h"
+#include "det/master/checkpoints/storage_id.h"
 #include "det/master/lists/list_order.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
@@ -320,6 +321,7 @@ api::Checkpoint read_checkpoint(store::Store& store, const CheckpointRecord& r) 
   c.training.experiment_id = r.experiment_id;
   if (const auto experiment = store.experiment(r.experiment_id)) {
     c.training.experiment_config = config::masked(experiment->config);
+    c.storage_id = storage_id(experiment->config);
     const auto metric = searcher_metric(experiment->config);
     for (const auto& report : store.metrics(
              {.trial = r.trial_id, .group = std::nullopt, .after_batches = r.batches - 1, .limit = 1})) {
