@@ -28,6 +28,7 @@ std::string reporter(const Event& event) {
                            std::is_same_v<T, cluster::ValidationReported> ||
                            std::is_same_v<T, cluster::EarlyExitReported> ||
                            std::is_same_v<T, cluster::TaskReady> || std::is_same_v<T, cluster::TaskIdled> ||
+                           std::is_same_v<T, cluster::PreemptionHeeded> ||
                            std::is_same_v<T, cluster::PreemptionAcknowledged>)
           return e.allocation_id;
         else
@@ -78,6 +79,8 @@ bool had_the_right(const std::string& by, const Event& event, const cluster::Clu
   if (const auto* killed = std::get_if<cluster::TaskKilled>(&event))
     return owns(killed->task_id) || (by == "master" && killed->reason.starts_with("idle for more than"));
   if (const auto* set = std::get_if<cluster::TaskPrioritySet>(&event)) return owns(set->task_id);
+  if (const auto* paused = std::get_if<cluster::TaskPaused>(&event)) return owns(paused->task_id);
+  if (const auto* resumed = std::get_if<cluster::TaskUnpaused>(&event)) return owns(resumed->task_id);
   if (const auto* tracked = std::get_if<cluster::ExperimentTracked>(&event))
     return by == fmt::format("user {}", tracked->record.owner);
   if (is_one_of<cluster::AgentSet>(event)) return by == "user 1";  // the administrator
