@@ -62,8 +62,8 @@ struct Allocation {
 };
 BOOST_DESCRIBE_STRUCT(Allocation, (),
                       (record, slots, agents_running, agents_ended, preempt, preemptions, may_stay, resume,
-                       for_others, acknowledged, kill, lost, failure, preempt_deadline, exit, heeds_preemption,
-                       signaled, idle_since))
+                       for_others, acknowledged, kill, lost, failure, preempt_deadline, exit,
+                       heeds_preemption, signaled, idle_since))
 
 /// What a process that has given way and saved everything shall do.
 enum class Wish {

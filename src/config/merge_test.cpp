@@ -92,7 +92,8 @@ TEST(Templates, AreNamedWithTheirOwnProblems) {
       testing::resolve_text(testing::kGen2, "max_restarts: -1\nresources:\n  slots_per_trail: 2\n"));
   EXPECT_EQ(problems,
             "<template>.max_restarts (line 1): max_restarts must be >= 0: -1 is not at least 0\n"
-            "<template>.resources (line 3): additionalProperties \"slots_per_trail\" not allowed: unknown field; did "
+            "<template>.resources (line 3): additionalProperties \"slots_per_trail\" not allowed: unknown "
+            "field; did "
             "you mean \"slots_per_trial\"?\n");
 }
 

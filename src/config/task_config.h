@@ -24,7 +24,7 @@ struct TaskConfig {
   bool pausable = true;
   std::optional<std::int64_t> preemption_timeout_seconds;
   std::vector<std::string> warnings;  ///< what of it has no effect
-  json::object document;  ///< complete, with defaults, as the API returns it
+  json::object document;              ///< complete, with defaults, as the API returns it
 };
 
 /// Parses, checks, merges and defaults, as `resolve` does for experiments. `kind` is "command", "shell",

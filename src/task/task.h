@@ -11,8 +11,8 @@ namespace det::task {
 /// What a task wants of the cluster after something happened to it.
 enum class Wish {
   Nothing,
-  Start,  ///< an allocation with the id `Task::allocation`
-  Stop,   ///< that allocation ended: at once if it still waits, else killed
+  Start,    ///< an allocation with the id `Task::allocation`
+  Stop,     ///< that allocation ended: at once if it still waits, else killed
   GiveWay,  ///< that allocation ended: at once if it still waits, else when its process is done
 };
 

@@ -52,9 +52,9 @@ void leave_out(const schema::Type& own, const schema::Type& all, json::value& va
     const auto* known = schema::find_field(all.fields, name);
     const auto* mine = schema::find_field(own.fields, name);
     if (known != nullptr && mine == nullptr) {
-      layer.warnings.push_back(
-          fmt::format("{}.{} (line {}) is left out: it is for workloads of other kinds", layer.name,
-                      to_text(path / std::string_view(name)), of_member.line));
+      layer.warnings.push_back(fmt::format("{}.{} (line {}) is left out: it is for workloads of other kinds",
+                                           layer.name, to_text(path / std::string_view(name)),
+                                           of_member.line));
       continue;
     }
     if (known != nullptr && known->type.kind == schema::Kind::Section &&

@@ -147,6 +147,14 @@ TEST_F(RightsTest, EveryEventIsBySomebodyWhoHadTheRight) {
       call(wanted.token, "POST", fmt::format("/api/v1/tasks/{}/idle", name), json::object{{"idle", true}});
     }
   call(user_, "POST", fmt::format("/api/v1/notebooks/{}/kill", name));
+  const auto generic =
+      call(user_, "POST", "/api/v1/generic-tasks", {{"config", "{entrypoint: x, resources: {slots: 0}}"}});
+  const auto paused = fmt::format("/api/v1/tasks/{}/", generic.body.at("taskId").get_string().c_str());
+  for (const auto& wanted : sync("a", 1).desired)
+    if (paused.find(wanted.task_id) != std::string::npos)
+      call(wanted.token, "GET",
+           fmt::format("/api/v1/allocations/{}/signals/preemption", wanted.allocation_id));
+  for (const auto* verb : {"pause", "unpause", "kill"}) call(user_, "POST", paused + verb, json::object{});
   call(admin_, "POST", fmt::format("/api/v1/notebooks/{}/set_priority", name), json::object{{"priority", 7}});
   call(admin_, "POST", fmt::format("/api/v1/notebooks/{}/kill", name));
   EXPECT_GT(events(), 20u) << "too little happened for this to mean something";

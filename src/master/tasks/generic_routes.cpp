@@ -121,7 +121,7 @@ std::vector<Error> problems_of(const GenericTaskRequest& request) {
 /// Its files: those that were sent, its parent's, or those of the task that it is forked from.
 asio::awaitable<Result<ModelDefinition>> files_for(Services& s, GenericTaskRequest request,
                                                    Relatives relatives, TaskRecord& record) {
-  const TaskRecord* like = request.inherit_context.value_or(false)                  ? &*relatives.parent
+  const TaskRecord* like = request.inherit_context.value_or(false)                   ? &*relatives.parent
                            : request.context_directory.empty() && relatives.original ? &*relatives.original
                                                                                      : nullptr;
   if (like != nullptr) {
@@ -156,8 +156,7 @@ asio::awaitable<Result<GenericTaskReply>> create(Services& s, Context context, G
   const auto place = config::place_of(*layers);
   const auto workspace = workspace_for(s, request, place ? place->workspace : "", *relatives);
   if (!workspace) co_return tl::unexpected(workspace.error());
-  const auto allowed =
-      may_in(s, context.principal, access::Permission::CreateNsc, (*workspace)->id.value());
+  const auto allowed = may_in(s, context.principal, access::Permission::CreateNsc, (*workspace)->id.value());
   if (!allowed) co_return tl::unexpected(allowed.error());
   if (!from_template.empty()) {
     const auto seen = co_await may(s, context.principal, access::Permission::ViewTemplates, Kind::Templates,

@@ -13,8 +13,8 @@ namespace det::master {
 
 inline constexpr const char* kNeverFitsWarning = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED";
 
-/// The documents that a configuration is made from: `config` is an object or YAML text, and `template_name` may
-/// be empty. NotFound for an unknown template, InvalidArgument for more than 1 MiB.
+/// The documents that a configuration is made from: `config` is an object or YAML text, and `template_name`
+/// may be empty. NotFound for an unknown template, InvalidArgument for more than 1 MiB.
 asio::awaitable<Result<config::Layers>> layers_of(Services& s, json::value config, std::string template_name);
 
 /// A task's configuration, checked also against policies, and the pool that it will wait in.

@@ -303,7 +303,7 @@ asio::awaitable<Result<Empty>> kill(Services& s, Context context, TaskKillReques
   if (!found) co_return tl::unexpected(found.error());
   if (found->task) {
     const auto done = co_await kill_task(s, context.principal, *std::move(found->task),
-                                          request.kill_from_root.value_or(false));
+                                         request.kill_from_root.value_or(false));
     if (!done) co_return tl::unexpected(done.error());
     co_return Empty{};
   }
