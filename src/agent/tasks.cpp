@@ -147,7 +147,12 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
     spec.command = {options.python};
     spec.command.insert(spec.command.end(), options.trial_command.begin(), options.trial_command.end());
   }
-  spec.working_directory = work;
+  spec.working_directory = a.work_dir.empty() ? work.string() : a.work_dir;
+  if (!a.work_dir.empty() && !fs::is_directory(a.work_dir, error))
+    return invalid_argument(
+        "work_dir is {}, which is not a directory on the machine of agent {}; create it there, or change "
+        "work_dir",
+        a.work_dir, options.agent_id);
   spec.shared_directory = directory;
   if (fs::is_regular_file(work / kHook, error)) spec.startup_hook = work / kHook;
   spec.isolation = isolation_for(a, options, machine);

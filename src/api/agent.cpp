@@ -54,6 +54,8 @@ std::optional<Error> problem(const DesiredAllocation& a) {
         fmt::format("graceSeconds is {}; it must be from 0 to {}", a.grace_seconds, kGraceSecondsMax));
   for (const auto& word : a.command)
     if (word.find('\0') != std::string::npos) return within("its command has a NUL byte");
+  if (!a.work_dir.empty() && (a.work_dir.front() != '/' || a.work_dir.find('\0') != std::string::npos))
+    return within(fmt::format("workDir is {}; it must be an absolute path", quoted(a.work_dir)));
   for (const auto& [name, text] : a.environment) {
     if (name.empty() || name.find('=') != std::string::npos || name.find('\0') != std::string::npos)
       return within(fmt::format("environment variable {} does not have a valid name", quoted(name)));

@@ -13,8 +13,6 @@ namespace {
 using experiment::AllocationState;
 using experiment::Exit;
 
-constexpr std::int64_t kPreemptionTimeoutSeconds = 3600;
-
 /// The failure of an allocation of which only followers have been heard yet.
 constexpr const char* kFollowed = "its ranks lost the connection to each other";
 
@@ -47,7 +45,8 @@ task::Exit task_exit(const Allocation& allocation, const Exit& exit) {
   if (allocation.exit)
     return {.code = allocation.exit->signal != 0 ? 128 + allocation.exit->signal : allocation.exit->code,
             .signal = allocation.exit->signal,
-            .reason = allocation.exit->reason};
+            .reason = allocation.exit->reason,
+            .asked = allocation.signaled || allocation.acknowledged};
   const bool began = allocation.lost && !allocation.failure.empty();
   return {.kind = began ? task::Exit::Kind::Lost : task::Exit::Kind::NeverBegan, .reason = exit.reason};
 }
@@ -96,6 +95,7 @@ void Cluster::kill(const std::string& id, Step& step) {
   if (allocation->record.state == AllocationState::Pending)
     return end(*allocation, {.kind = Exit::Kind::Stopped, .preempted = false, .reason = "withdrawn"}, step);
   allocation->kill = true;
+  allocation->signaled = allocation->signaled || allocation->failure.empty();
   allocation->record.state = AllocationState::Terminating;
   step.effects.push_back(PutAllocation{allocation->record});
   step.effects.push_back(WakeAllocation{id});
@@ -197,7 +197,8 @@ Outcome Cluster::on(const PreemptionExpired& event, Step& step) {
   if (allocation == nullptr || allocation->kill) return {};
   step.effects.push_back(
       LogNote{allocation->record.task_id, event.allocation_id,
-              "the trial did not release its slots within preemption_timeout; killing it"});
+              fmt::format("the {} did not release its slots within preemption_timeout; killing it",
+                          allocation->of_trial() ? "trial" : "task")});
   kill(event.allocation_id, step);
   return {};
 }
@@ -299,7 +300,7 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
     if (allocation->of_trial())
       preempt(id, false, step);
     else
-      stop_task(allocation->record.task_id,
+      move_task(allocation->record.task_id,
                 event.slot ? fmt::format("slot {} of agent {} was disabled", *event.slot, event.agent)
                            : fmt::format("agent {} was disabled", event.agent),
                 step);
@@ -342,6 +343,7 @@ std::vector<api::DesiredAllocation> Cluster::desired(const std::string& agent) c
       entry.model_definition = owner.context;
       entry.framework = owner.program_is_ours ? api::kPythonFramework : api::kCommandFramework;
       entry.command = owner.command;
+      entry.work_dir = owner.work_dir;
       entry.size = entry.ranks();
     }
     all.push_back(std::move(entry));

@@ -46,7 +46,10 @@ struct Allocation {
   bool lost = false;             ///< a machine that it ran on is lost
   std::string failure;           ///< of the rank that failed first, in words
   std::optional<Time> preempt_deadline;
-  std::optional<api::RankExit> exit{};  ///< of a task that is no trial
+  // Of a task that is no trial:
+  std::optional<api::RankExit> exit{};
+  bool heeds_preemption{};  ///< its process has asked whether it shall give way
+  bool signaled{};          ///< the cluster has it ended by a signal, before any failure of its own
   /// Since when its processes only wait, with everything saved: who needs the slots gets them. To the
   /// scheduler they are free, also while the processes leave.
   std::optional<Time> idle_since{};
@@ -59,7 +62,8 @@ struct Allocation {
 };
 BOOST_DESCRIBE_STRUCT(Allocation, (),
                       (record, slots, agents_running, agents_ended, preempt, preemptions, may_stay, resume,
-                       for_others, acknowledged, kill, lost, failure, preempt_deadline, exit, idle_since))
+                       for_others, acknowledged, kill, lost, failure, preempt_deadline, exit,
+                       heeds_preemption, signaled, idle_since))
 
 /// What a process that has given way and saved everything shall do.
 enum class Wish {
@@ -112,6 +116,8 @@ class Cluster {
   /// Tasks that are no trials and are not over.
   const std::map<std::string, task::Task>& tasks() const { return tasks_.all(); }
   const task::Task* task(const std::string& id) const;
+  /// The task, if it is not over, and its descendants that are not, by id.
+  std::vector<std::string> family_of(const std::string& task_id) const;
   const experiment::Experiment* experiment(ExperimentId id) const;
   const experiment::Trial* trial(TrialId id) const;
   /// Why the allocation waits, in words; empty when it does not.
@@ -192,11 +198,17 @@ class Cluster {
   Outcome on(const TaskPrioritySet&, Step&);
   Outcome on(const TaskReady&, Step&);
   Outcome on(const TaskIdled&, Step&);
+  Outcome on(const TaskPaused&, Step&);
+  Outcome on(const TaskUnpaused&, Step&);
+  Outcome on(const PreemptionHeeded&, Step&);
 
   void settle(ExperimentId id, Step& step);
   /// Carries out what the task wants and writes its row; forgets it when it is over.
   void settle(const std::string& task_id, task::Wish wish, Step& step);
   void stop_task(const std::string& task_id, std::string why, Step& step);
+  /// Has it run again later, if it can, else ends it.
+  void move_task(const std::string& task_id, std::string why, Step& step);
+  void give_way(const std::string& allocation_id, Step& step);
   Result<Allocation*> trial_that_reports(const std::string& allocation_id);
   Result<std::string> task_that_reports(const std::string& allocation_id) const;
   void request(experiment::Experiment& experiment, const experiment::RequestAllocation& wanted, Step& step);

@@ -120,7 +120,7 @@ struct TaskSubmitted {
 };
 BOOST_DESCRIBE_STRUCT(TaskSubmitted, (), (record))
 
-/// Somebody, or its idleness, ends a task. One that is over stays as it is.
+/// Somebody, or its idleness, ends a task and its descendants. What is over stays as it is.
 struct TaskKilled {
   static constexpr const char* kName = "TaskKilled";
   std::string task_id;
@@ -150,6 +150,27 @@ struct TaskIdled {
   std::optional<Time> since;
 };
 BOOST_DESCRIBE_STRUCT(TaskIdled, (), (allocation_id, since))
+
+/// A generic task gives its slots back and waits until somebody resumes it, and its descendants do that can.
+struct TaskPaused {
+  static constexpr const char* kName = "TaskPaused";
+  std::string task_id;
+};
+BOOST_DESCRIBE_STRUCT(TaskPaused, (), (task_id))
+
+/// It goes on as a new allocation, and so do its descendants that are paused.
+struct TaskUnpaused {
+  static constexpr const char* kName = "TaskUnpaused";
+  std::string task_id;
+};
+BOOST_DESCRIBE_STRUCT(TaskUnpaused, (), (task_id))
+
+/// A process of a generic task asks whether it shall give way: it is told so, instead of sent a signal.
+struct PreemptionHeeded {
+  static constexpr const char* kName = "PreemptionHeeded";
+  std::string allocation_id;
+};
+BOOST_DESCRIBE_STRUCT(PreemptionHeeded, (), (allocation_id))
 
 /// Somebody outside answers an event of a search that they drive.
 struct SearchAnswered {
@@ -316,7 +337,8 @@ using Event =
                  AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited, PreemptionExpired,
                  IdleExpired, OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
                  EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, PreemptionRequested,
-                 TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled>;
+                 TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled, TaskPaused, TaskUnpaused,
+                 PreemptionHeeded>;
 
 // Effects: rows to write with the event, and who has to be told once it is durable.
 struct PutExperiment {

@@ -72,6 +72,10 @@ void Cluster::resume(const std::string& id, Step& step) {
 }
 
 Outcome Cluster::on(const PreemptionAcknowledged& event, Step& step) {
+  if (auto* of_task = live_allocation(event.allocation_id); of_task != nullptr && of_task->heeds_preemption) {
+    of_task->acknowledged = of_task->preempt;
+    return {};
+  }
   const auto reporter = trial_that_reports(event.allocation_id);
   if (!reporter) return refuse(reporter.error());
   auto& allocation = **reporter;

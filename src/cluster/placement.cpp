@@ -36,6 +36,11 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
   for (const auto& id : plan.preempt) {
     auto& allocation = *live_allocation(id);
     allocation.for_others = true;
+    if (!allocation.of_trial()) {
+      const auto task_id = allocation.record.task_id;
+      move_task(task_id, "the scheduler preempts the task", step);
+      continue;
+    }
     step.effects.push_back(
         LogNote{allocation.record.task_id, id,
                 "the scheduler preempts the trial; it resumes from a checkpoint when it gets "

@@ -79,6 +79,8 @@ class Life {
       case 2: return handle(JobMoved{.id = any(experiments), .anchor = any(experiments), .ahead = chance(2)});
       case 3:
         if (cluster_.tasks().empty()) return;
+        if (chance(3)) return handle(TaskPaused{any(cluster_.tasks())});
+        if (chance(3)) return handle(TaskUnpaused{any(cluster_.tasks())});
         if (chance(2)) return handle(TaskKilled{any(cluster_.tasks()), "killed"});
         return handle(TaskPrioritySet{any(cluster_.tasks()), 40 + pick(5)});
       default: return happen_to(allocations.at(any(allocations)));

@@ -16,7 +16,7 @@ scheduler::Request Cluster::terms_of(const Job& job) const {
                            .submitted = submitted(job)};
   if (!job.task.empty()) {
     terms.single_agent = true;
-    terms.preemptible = false;  // it has no checkpoint to go on from
+    terms.preemptible = tasks_.at(job.task).can_yield();  // others have nothing to go on from
     return terms;
   }
   const auto& resources = experiment(job.experiment)->config().resources;

@@ -7,6 +7,8 @@
 
 namespace det::cluster {
 
+constexpr std::int64_t kPreemptionTimeoutSeconds = 3600;
+
 /// One call of `Cluster::handle`: its time, and what it has brought about so far.
 struct Cluster::Step {
   Time now;

@@ -188,6 +188,86 @@ TEST(ClusterTasks, TheQueueObeysMovesAndPriorities) {
   EXPECT_EQ(bench.state("y"), task::State::Starting);
 }
 
+TaskSubmitted generic(const std::string& id, int priority = 42, std::vector<std::string> ancestors = {}) {
+  return {{.id = id,
+           .type = task::Type::Generic,
+           .command = {"true"},
+           .job_id = "job-" + id,
+           .resource_pool = "default",
+           .slots = 1,
+           .priority = priority,
+           .ancestors = std::move(ancestors)}};
+}
+
+TEST(ClusterTasks, AGenericTaskGivesWayToAMoreImportantOneAndRunsAgainAfterIt) {
+  for (const bool heeds : {false, true}) {
+    TaskBench bench;
+    bench.handle(MasterStarted{
+        1, {.pools = {{.name = "default", .policy = scheduler::Policy::Priority, .preemption = true}}}});
+    bench.join("a", 1);
+    bench.handle(generic("g"));
+    bench.handle(AllocationStarted{"g.1", "a"});
+    if (heeds) bench.handle(PreemptionHeeded{"g.1"});
+    bench.handle(generic("urgent", 1));
+    EXPECT_EQ(bench.state("g"), task::State::Yielding);
+    EXPECT_EQ(bench.cluster.desired("a").at(0).kill, !heeds) << "a signal only where nothing else helps";
+    if (heeds) {
+      ASSERT_FALSE(bench.handle(PreemptionAcknowledged{"g.1"}).refused);
+    }
+    bench.exit("g.1", heeds ? 0 : 143);
+    EXPECT_EQ(bench.state("g"), task::State::Queued);
+    EXPECT_EQ(bench.state("urgent"), task::State::Starting);
+    bench.exit("urgent.1", 0);
+    EXPECT_EQ(bench.state("g"), task::State::Starting);
+    EXPECT_EQ(bench.cluster.desired("a").at(0).allocation_id, "g.2");
+  }
+}
+
+TEST(ClusterTasks, OneThatHeedsPreemptionAndDoesNotLeaveInTimeIsKilledAndIsPausedAllTheSame) {
+  TaskBench bench;
+  bench.join("a", 1);
+  auto event = generic("g");
+  event.record.preemption_timeout_seconds = 60;
+  bench.handle(event);
+  bench.handle(AllocationStarted{"g.1", "a"});
+  bench.handle(PreemptionHeeded{"g.1"});
+  bench.handle(TaskPaused{"g"});
+  const Time now{bench.clock};
+  EXPECT_TRUE(bench.cluster.due(now + 59 * kSecond).empty());
+  const auto due = bench.cluster.due(now + 60 * kSecond);
+  ASSERT_EQ(due.size(), 1u);
+  bench.handle(due[0]);
+  EXPECT_TRUE(bench.cluster.desired("a").at(0).kill);
+  bench.exit("g.1", 137);
+  EXPECT_EQ(bench.state("g"), task::State::Paused);
+}
+
+TEST(ClusterTasks, AGenericTaskMovesAwayFromADisabledAgent) {
+  TaskBench bench;
+  bench.join("a", 1);
+  bench.handle(generic("g"));
+  bench.join("b", 1);
+  bench.handle(AllocationStarted{"g.1", "a"});
+  bench.handle(AgentSet{.agent = "a", .enabled = false});
+  bench.exit("g.1", 143);
+  ASSERT_EQ(bench.cluster.desired("b").size(), 1u);
+  EXPECT_EQ(bench.cluster.desired("b").at(0).allocation_id, "g.2");
+}
+
+TEST(ClusterTasks, KillingWhatHasEndedEndsItsDescendantsAndTheDeadHaveNoMoreChildren) {
+  TaskBench bench;
+  bench.join("a", 3);
+  bench.handle(generic("root"));
+  bench.handle(generic("child", 42, {"root"}));
+  bench.handle(generic("grandchild", 42, {"root", "child"}));
+  bench.exit("child.1", 0);
+  EXPECT_EQ(bench.handle(generic("late", 42, {"root", "child"})).refused->code(),
+            ErrorCode::FailedPrecondition);
+  ASSERT_FALSE(bench.handle(TaskKilled{"child", "killed by user ada"}).refused);
+  EXPECT_EQ(bench.state("grandchild"), task::State::Terminating);
+  EXPECT_EQ(bench.state("root"), task::State::Starting);
+}
+
 TEST(ClusterTasks, ReplayAndSnapshotGiveTheSame) {
   TaskBench bench;
   bench.join("a", 1);
@@ -197,6 +277,10 @@ TEST(ClusterTasks, ReplayAndSnapshotGiveTheSame) {
   bench.handle(TaskReady{"t.1", {"h", 4000}});
   bench.handle(TaskIdled{"t.1", Time{bench.clock}});
   bench.handle(JobMoved{.task = "u", .anchor_task = "t"});
+  bench.handle(generic("g"));
+  bench.handle(generic("h", 42, {"g"}));
+  bench.handle(TaskPaused{"g"});
+  bench.handle(TaskUnpaused{"h"});
   const auto snapshot = json::serialize(bench.cluster.snapshot());
   Cluster replayed;
   for (const auto& [event, time] : bench.events)

@@ -89,11 +89,19 @@ TEST(Templates, MayBePartialAndLieUnderTheUsersDocument) {
 
 TEST(Templates, AreNamedWithTheirOwnProblems) {
   const auto problems = testing::problems_of(
-      testing::resolve_text(testing::kGen2, "max_restarts: -1\nresources:\n  slots: 2\n"));
+      testing::resolve_text(testing::kGen2, "max_restarts: -1\nresources:\n  slots_per_trail: 2\n"));
   EXPECT_EQ(problems,
             "<template>.max_restarts (line 1): max_restarts must be >= 0: -1 is not at least 0\n"
-            "<template>.resources (line 3): additionalProperties \"slots\" not allowed: unknown field; did "
+            "<template>.resources (line 3): additionalProperties \"slots_per_trail\" not allowed: unknown "
+            "field; did "
             "you mean \"slots_per_trial\"?\n");
+}
+
+TEST(Templates, AreUsedWithoutWhatOnlyOtherWorkloadsHave) {
+  const auto both = testing::resolved(testing::kGen2, "resources:\n  slots: 4\n  slots_per_trial: 2\n");
+  EXPECT_EQ(both.config.resources.slots_per_trial, 2);
+  EXPECT_EQ(both.warnings, std::vector<std::string>{"<template>.resources.slots (line 2) is left out: it is "
+                                                    "for workloads of other kinds"});
 }
 
 TEST(Templates, ThatClashWithTheUsersDocumentAreNamedWhereTheFaultWasWritten) {

@@ -69,8 +69,7 @@ tl::expected<Resolved, std::vector<Error>> resolve(const Layers& layers, const C
                                                    const Policies& policies) {
   Layer master{kMaster, {layers.master, {}}, true};
   Report all({{kConfig, &master.document}});
-  Layer base = layers.template_yaml ? read_layer(kTemplate, *layers.template_yaml, all)
-                                    : Layer{kTemplate, {json::object{}, {}}, true};
+  Layer base = read_template(kTemplate, layers.template_yaml, schema::experiment(), all);
   Layer user = read_layer(kConfig, layers.user_yaml, all);
 
   check(schema::experiment(), master, nullptr, all);
@@ -91,6 +90,7 @@ tl::expected<Resolved, std::vector<Error>> resolve(const Layers& layers, const C
   const auto& merged = whole.get_object();
   const auto generation = generation_of(merged);
   auto document = with_defaults(merged, generation);
+  resolved.warnings = std::move(base.warnings);
   auto refused = std::move(user.refused);
   refused.insert(refused.end(), base.refused.begin(), base.refused.end());
   Report report(sources);

@@ -251,7 +251,7 @@ TEST(Resolve, WarnsOfWhatIsAcceptedButIgnored) {
       ::testing::UnorderedElementsAre(
           HasSubstr(
               "global_batch_size 64 is not divisible by resources.slots_per_trial 3: trials train with 63"),
-          HasSubstr("/a is not mounted at /b, because trials run without containers; read it at /a"),
+          HasSubstr("/a is not mounted at /b, because tasks run without containers; read it at /a"),
           HasSubstr("tensorboard_storage is ignored"), HasSubstr("DET_X is ignored")));
   EXPECT_TRUE(resolved(kGen2).warnings.empty());
 }

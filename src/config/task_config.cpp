@@ -34,18 +34,7 @@ std::optional<std::int64_t> seconds_of(const json::value* timeout) {
 
 void check_rules(std::string_view kind, const json::object& document, const Circumstances& circumstances,
                  Report& report) {
-  const auto not_empty = [&](std::string_view name) {
-    const auto* found = find_member(document, name);
-    return found != nullptr && !(found->is_array() && found->get_array().empty());
-  };
-  if (not_empty("bind_mounts"))
-    report.add(Path{} / "bind_mounts",
-               "bind_mounts are not supported: tasks run without containers and see the files of their "
-               "agent directly");
-  if (not_empty("work_dir"))
-    report.add(Path{} / "work_dir",
-               "work_dir is not supported: a task runs in the directory of the files submitted with it");
-  if (kind == "command") {
+  if (kind == "command" || kind == "generic") {
     const auto words = words_of(find_member(document, "entrypoint"));
     if (words.empty() || words.front().empty())
       report.add(Path{} / "entrypoint", "entrypoint must be non-empty");
@@ -61,6 +50,7 @@ void check_rules(std::string_view kind, const json::object& document, const Circ
 }
 
 std::string kind_in_description(std::string_view kind) {
+  if (kind == "generic") return "Task";
   return kind == "tensorboard"
              ? "TensorBoard"
              : std::string(1, static_cast<char>(kind.front() - 'a' + 'A')) + std::string(kind.substr(1));
@@ -76,8 +66,7 @@ tl::expected<TaskConfig, std::vector<Error>> resolve_task(std::string_view kind,
   if (const auto* environment = layers.master.if_contains("environment"))
     master.document.value.get_object()["environment"] = *environment;
   Report all({{"<config>", &master.document}});
-  Layer base = layers.template_yaml ? read_layer("<template>", *layers.template_yaml, all)
-                                    : Layer{"<template>", {json::object{}, {}}, true};
+  Layer base = read_template("<template>", layers.template_yaml, type, all);
   Layer user = read_layer("<config>", layers.user_yaml, all);
   check(type, master, nullptr, all);
   const auto below = merge(type, base.document.value, master.document.value);
@@ -115,6 +104,13 @@ tl::expected<TaskConfig, std::vector<Error>> resolve_task(std::string_view kind,
   config.idle_timeout_seconds = seconds_of(find_member(document, "idle_timeout"));
   if (kind == "tensorboard" && !config.idle_timeout_seconds)
     config.idle_timeout_seconds = kTensorboardTimeoutSeconds;
+  if (const auto* directory = find_member(document, "work_dir"))
+    config.work_dir = std::string(directory->get_string());
+  if (const auto* pausable = find_member(document, "pausable")) config.pausable = pausable->get_bool();
+  if (const auto* timeout = find_member(document, "preemption_timeout"))
+    config.preemption_timeout_seconds = json::to_int64(*timeout);
+  config.warnings = std::move(base.warnings);
+  for (auto& sentence : mount_warnings(merged)) config.warnings.push_back(std::move(sentence));
   if (const auto* arguments = find_member(document, "tensorboard_args"))
     for (const auto& word : arguments->get_array()) config.tensorboard_args.emplace_back(word.get_string());
   config.document = std::move(document);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "det/config/schema/layer.h"
 #include "det/config/values/duration.h"
 
 namespace det::config {
@@ -57,6 +58,44 @@ TEST(TaskConfig, LayersLieOverOneAnother) {
   EXPECT_THAT(text, HasSubstr("B=2"));
 }
 
+TEST(TaskConfig, ADirectoryCanBeNamedAndMountsOfOtherNamesAreWarnedAbout) {
+  const auto config = resolved_task("command",
+                                    "{entrypoint: ls, work_dir: /data, bind_mounts: [{host_path: /tmp, "
+                                    "container_path: /mnt}, {host_path: /a, container_path: /a}]}");
+  ASSERT_TRUE(config) << config.error().front().message();
+  EXPECT_EQ(config->work_dir, "/data");
+  EXPECT_THAT(config->warnings,
+              ElementsAre("bind_mounts: /tmp is not mounted at /mnt, because tasks run without containers; "
+                          "read it at /tmp"));
+}
+
+TEST(TaskConfig, AGenericTaskCanBePausedUnlessItSaysOtherwise) {
+  const auto usual = resolved_task("generic", "entrypoint: ls");
+  ASSERT_TRUE(usual) << usual.error().front().message();
+  EXPECT_EQ(usual->description, "Task (calm-heron)");
+  EXPECT_TRUE(usual->pausable);
+  const auto fixed = resolved_task("generic", "{entrypoint: ls, pausable: false, preemption_timeout: 60}");
+  ASSERT_TRUE(fixed);
+  EXPECT_FALSE(fixed->pausable);
+  EXPECT_EQ(fixed->preemption_timeout_seconds, 60);
+}
+
+TEST(TaskConfig, OfATemplateForSeveralKindsOnlyItsOwnIsUsed) {
+  const std::string base =
+      "max_restarts: 2\nresources: {slots: 3, slots_per_trial: 1, priority: 7}\nidle_timeout: 1m\n";
+  EXPECT_TRUE(check_template(base, {}).empty());
+  const auto command = resolved_task("command", "entrypoint: ls", base);
+  ASSERT_TRUE(command) << command.error().front().message();
+  EXPECT_EQ(command->slots, 3);
+  EXPECT_EQ(command->priority, 7);
+  EXPECT_FALSE(command->document.contains("max_restarts"));
+  EXPECT_THAT(command->warnings,
+              ElementsAre(HasSubstr("max_restarts (line 1) is left out"), HasSubstr("slots_per_trial")));
+  const auto misspelt = base + "resource: {}\n";
+  EXPECT_THAT(join_errors(check_template(misspelt, {})).message(), HasSubstr("(line 4)"));
+  EXPECT_FALSE(resolved_task("command", "entrypoint: ls", misspelt));
+}
+
 TEST(TaskConfig, WhatIsWrongIsNamedWithItsLine) {
   struct Case {
     std::string_view kind;
@@ -67,9 +106,12 @@ TEST(TaskConfig, WhatIsWrongIsNamedWithItsLine) {
       {"command", "", "entrypoint must be non-empty"},
       {"command", "entrypoint: []", "entrypoint must be non-empty"},
       {"command", "entrypoint: x\nresources: {slots: -1}", "(line 2): resources.slots must be >= 0"},
-      {"command", "entrypoint: x\nbind_mounts: [{host_path: /a, container_path: b}]",
-       "(line 2): bind_mounts are not supported"},
-      {"command", "entrypoint: x\nwork_dir: /data", "work_dir is not supported"},
+      {"command", "entrypoint: x\nbind_mounts: [{host_path: a, container_path: b}]",
+       "(line 2): host_path must be an absolute path"},
+      {"command", "entrypoint: x\nwork_dir: data", "(line 2): work_dir must be an absolute path"},
+      {"command", "entrypoint: x\npausable: false", "pausable"},
+      {"generic", "pausable: false", "entrypoint must be non-empty"},
+      {"generic", "entrypoint: x\npreemption_timeout: -1", "preemption_timeout"},
       {"command", "entrypoint: x\nresources: {resource_pool: tpus}", "cannot find resource pool"},
       {"command", "entrypoint: x\nresources: {priority: 100}", "scheduling priority"},
       {"command", "entrypoint: x\nidle_timeout: soon", "must be a duration"},

@@ -355,6 +355,7 @@ class Server final : public Master {
     add_task_routes(router_, services_);
     add_task_submit_routes(router_, services_);
     add_command_routes(router_, services_);
+    add_generic_task_routes(router_, services_);
     add_template_routes(router_, services_);
     if (options_.prometheus) add_prometheus_routes(router_, services_);
     add_webhook_routes(router_, services_);

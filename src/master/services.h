@@ -169,7 +169,8 @@ void add_pareto_routes(http::Router& router, Services& s);
 void add_simulate_routes(http::Router& router, Services& s);
 void add_task_routes(http::Router& router, Services& s);  ///< of all tasks, trials too
 void add_task_submit_routes(http::Router& router,
-                            Services& s);                    ///< commands, notebooks, shells, TensorBoards
+                            Services& s);  ///< commands, notebooks, shells, TensorBoards
+void add_generic_task_routes(http::Router& router, Services& s);
 void add_command_routes(http::Router& router, Services& s);  ///< those four as users see and command them
 void add_template_routes(http::Router& router, Services& s);
 void add_prometheus_routes(http::Router& router, Services& s);

@@ -13,8 +13,9 @@
 /// What the platform remembers of tasks that are no trials: the rows of the store, and what the API shows.
 namespace det::task {
 
-enum class Type { Command, Shell, Notebook, Tensorboard };
-BOOST_DESCRIBE_ENUM(Type, Command, Shell, Notebook, Tensorboard)
+/// A generic task is a command that can be paused, and that can have children.
+enum class Type { Command, Shell, Notebook, Tensorboard, Generic };
+BOOST_DESCRIBE_ENUM(Type, Command, Shell, Notebook, Tensorboard, Generic)
 
 enum class State {
   Queued,       ///< waits for its slots
@@ -22,8 +23,11 @@ enum class State {
   Running,      ///< its process runs
   Terminating,  ///< its process was asked to end
   Terminated,   ///< over
+  Paused,       ///< has no slots and wants none
+  Pausing,      ///< its process was asked to end, and the task will be paused
+  Yielding,     ///< its process was asked to end, and the task will run again
 };
-BOOST_DESCRIBE_ENUM(State, Queued, Starting, Running, Terminating, Terminated)
+BOOST_DESCRIBE_ENUM(State, Queued, Starting, Running, Terminating, Terminated, Paused, Pausing, Yielding)
 
 /// Where a program of a task answers.
 struct Address {
@@ -63,14 +67,24 @@ struct TaskRecord {
   std::optional<Address> address;  ///< once it is ready
   std::string exit_status;         ///< in words, when it is over
   std::optional<int> exit_code;    ///< of its process; 128 + signal where one ended it
+  bool killed = false;             ///< somebody ended it, or will have: its exit says nothing
+  // Of a generic task.
+  std::vector<std::string> ancestors{};  ///< from the first of them to its parent
+  std::string forked_from{};             ///< the task whose configuration and files it has
+  bool no_pause = false;                 ///< it can be neither paused nor preempted
+  std::string work_dir{};                ///< where its process begins; empty: where its files are
+  std::optional<std::int64_t> preemption_timeout_seconds{};
 };
 BOOST_DESCRIBE_STRUCT(TaskRecord, (),
                       (id, type, state, description, owner, config, command, program_is_ours, context,
                        context_bytes, job_id, resource_pool, workspace_id, slots, priority,
                        idle_timeout_seconds, experiment_ids, trial_ids, public_key, private_key, start_time,
-                       end_time, run_id, address, exit_status, exit_code))
+                       end_time, run_id, address, exit_status, exit_code, killed, ancestors, forked_from,
+                       no_pause, work_dir, preemption_timeout_seconds))
 
-/// "command", "shell", "notebook", "tensorboard"
+/// In sentences: "command", "shell", "notebook", "tensorboard", "generic task".
 const char* type_word(Type type);
+/// For programs: the same in one word, "generic".
+const char* type_name(Type type);
 
 }  // namespace det::task

@@ -10,8 +10,13 @@ const char* type_word(Type type) {
     case Type::Shell: return "shell";
     case Type::Notebook: return "notebook";
     case Type::Tensorboard: return "tensorboard";
+    case Type::Generic: return "generic task";
   }
   return "task";
+}
+
+const char* type_name(Type type) {
+  return type == Type::Generic ? "generic" : type_word(type);
 }
 
 std::string duration_text(std::int64_t seconds) {
@@ -24,7 +29,9 @@ std::string duration_text(std::int64_t seconds) {
 }
 
 std::string Task::allocation() const {
-  return over() || record_.run_id == 0 ? "" : fmt::format("{}.{}", record_.id, record_.run_id);
+  return over() || record_.state == State::Paused || record_.run_id == 0
+             ? ""
+             : fmt::format("{}.{}", record_.id, record_.run_id);
 }
 
 Wish Task::submitted() {
@@ -41,11 +48,60 @@ void Task::running() {
   if (record_.state == State::Starting) record_.state = State::Running;
 }
 
-Wish Task::kill(std::string why) {
-  if (record_.state >= State::Terminating) return Wish::Nothing;
+Wish Task::kill(std::string why, Time now) {
+  if (over() || record_.state == State::Terminating) return Wish::Nothing;
+  record_.killed = true;
+  return stop(std::move(why), now);
+}
+
+Wish Task::stop(std::string why, Time now) {
+  if (over() || record_.state == State::Terminating) return Wish::Nothing;
+  if (record_.state == State::Paused) {
+    record_.state = State::Terminated;
+    record_.end_time = now;
+    record_.exit_status = std::move(why);
+    return Wish::Nothing;
+  }
   stop_reason_ = std::move(why);
   record_.state = State::Terminating;
   return Wish::Stop;
+}
+
+Result<Wish> Task::pause() {
+  const auto name = fmt::format("{} {}", type_word(record_.type), record_.id);
+  if (record_.type != Type::Generic)
+    return failed_precondition("{} cannot be paused; only generic tasks can", name);
+  if (record_.no_pause)
+    return failed_precondition("{} cannot be paused: it was created with noPause, or with pausable: false",
+                               name);
+  if (record_.state == State::Terminating) return failed_precondition("{} is ending", name);
+  if (record_.state == State::Paused || record_.state == State::Pausing) return Wish::Nothing;
+  const bool leaving = record_.state == State::Yielding;
+  record_.state = State::Pausing;
+  return leaving ? Wish::Nothing : Wish::GiveWay;
+}
+
+Result<Wish> Task::unpause() {
+  if (record_.type != Type::Generic)
+    return failed_precondition("{} {} cannot be paused and resumed; only generic tasks can",
+                               type_word(record_.type), record_.id);
+  if (record_.state == State::Terminating)
+    return failed_precondition("{} {} is ending", type_word(record_.type), record_.id);
+  if (record_.state == State::Paused) return run_again();
+  if (record_.state == State::Pausing) record_.state = State::Yielding;
+  return Wish::Nothing;
+}
+
+Wish Task::yield() {
+  if (record_.state >= State::Terminating) return Wish::Nothing;
+  record_.state = State::Yielding;
+  return Wish::GiveWay;
+}
+
+Wish Task::run_again() {
+  ++record_.run_id;
+  record_.state = State::Queued;
+  return Wish::Start;
 }
 
 Result<void> Task::ready(Address address) {
@@ -79,11 +135,14 @@ Wish Task::ended(const Exit& exit, Time now) {
   record_.address.reset();
   idle_since_.reset();
   const bool stopping = record_.state == State::Terminating;
-  if (exit.kind == Exit::Kind::NeverBegan && !stopping) {
-    ++record_.run_id;
-    record_.state = State::Queued;
-    return Wish::Start;
+  // What ended by itself while it was asked to give way is over all the same.
+  const bool gave_way = exit.kind != Exit::Kind::Ended || exit.asked;
+  if (record_.state == State::Pausing && gave_way) {
+    record_.state = State::Paused;
+    return Wish::Nothing;
   }
+  if (record_.state == State::Yielding && gave_way) return run_again();
+  if (exit.kind == Exit::Kind::NeverBegan && !stopping) return run_again();
   record_.state = State::Terminated;
   record_.end_time = now;
   if (exit.kind == Exit::Kind::Ended) record_.exit_code = exit.code;

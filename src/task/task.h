@@ -11,8 +11,9 @@ namespace det::task {
 /// What a task wants of the cluster after something happened to it.
 enum class Wish {
   Nothing,
-  Start,  ///< an allocation with the id `Task::allocation`
-  Stop,   ///< that allocation ended: at once if it still waits, else killed
+  Start,    ///< an allocation with the id `Task::allocation`
+  Stop,     ///< that allocation ended: at once if it still waits, else killed
+  GiveWay,  ///< that allocation ended: at once if it still waits, else when its process is done
 };
 
 /// How the process of a task ended.
@@ -26,6 +27,8 @@ struct Exit {
   int code = 0;  ///< 128 + signal where one ended it
   int signal = 0;
   std::string reason;  ///< in words, where the numbers do not say enough
+  /// Because the master wanted it to: it was sent a signal, or has acknowledged that it gives way.
+  bool asked = false;
 };
 
 struct Saved;
@@ -33,7 +36,8 @@ struct Saved;
 /// One task that is no trial, from its submission to its end.
 ///
 /// It runs once: a command that was lost with its machine may have done half of its work, and is not done
-/// again. Only what never began gets another run. Over is over.
+/// again. Only what never began gets another run, and a generic task that was paused or gave way to others.
+/// Over is over.
 ///
 /// Pure: the same calls give the same task.
 class Task {
@@ -56,8 +60,19 @@ class Task {
   Wish submitted();
   void placed();   ///< it has its slots
   void running();  ///< its process runs
-  /// Ends it; `why` becomes its exit status: "killed by user ada". The first reason stays.
-  Wish kill(std::string why);
+  /// Somebody ends it; `why` becomes its exit status: "killed by user ada". The first reason stays. One that
+  /// is paused is over at once.
+  Wish kill(std::string why, Time now);
+  /// The cluster ends it: "agent a was disabled".
+  Wish stop(std::string why, Time now);
+  /// FailedPrecondition for what cannot be paused, or is ending. What is paused stays so.
+  Result<Wish> pause();
+  /// The same the other way.
+  Result<Wish> unpause();
+  /// Whether it may be asked to give way to others, and run again later.
+  bool can_yield() const { return record_.type == Type::Generic && !record_.no_pause; }
+  /// Requires: can_yield().
+  Wish yield();
   /// Its program answers there. FailedPrecondition where it does not run; InvalidArgument for an odd port.
   Result<void> ready(Address address);
   /// Its program says that nobody uses it since `since`, or (nothing) that somebody does. A moment that is
@@ -73,6 +88,7 @@ class Task {
  private:
   friend Saved save(const Task& task);
   friend Task load(Saved saved);
+  Wish run_again();
 
   TaskRecord record_;
   std::string stop_reason_;  // why it was asked to end

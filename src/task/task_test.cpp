@@ -58,7 +58,7 @@ TEST(Task, SaysHowItEnded) {
     SCOPED_TRACE(c.status);
     auto task = started();
     if (c.killed) {
-      EXPECT_EQ(task.kill("killed by user ada"), Wish::Stop);
+      EXPECT_EQ(task.kill("killed by user ada", at(0)), Wish::Stop);
     }
     EXPECT_EQ(task.ended(c.exit, at(1)), Wish::Nothing);
     EXPECT_EQ(task.record().exit_status, c.status);
@@ -77,14 +77,96 @@ TEST(Task, WhatNeverBeganRunsAgainUnderANewAllocation) {
 
 TEST(Task, IsKilledOnceAndForTheFirstReason) {
   auto task = started();
-  EXPECT_EQ(task.kill("killed by user ada"), Wish::Stop);
-  EXPECT_EQ(task.kill("killed by user grace"), Wish::Nothing);
+  EXPECT_EQ(task.kill("killed by user ada", at(0)), Wish::Stop);
+  EXPECT_EQ(task.kill("killed by user grace", at(0)), Wish::Nothing);
   EXPECT_EQ(task.record().state, State::Terminating);
   task.ended({.code = 143, .signal = 15}, at(1));
   EXPECT_EQ(task.record().exit_status, "killed by user ada");
-  EXPECT_EQ(task.kill("again"), Wish::Nothing);
+  EXPECT_EQ(task.kill("again", at(2)), Wish::Nothing);
   EXPECT_EQ(task.ended({.code = 1}, at(2)), Wish::Nothing);
   EXPECT_EQ(task.record().end_time, at(1)) << "over is over";
+}
+
+Task generic(bool no_pause = false) {
+  Task task({.id = "t", .type = Type::Generic, .no_pause = no_pause});
+  EXPECT_EQ(task.submitted(), Wish::Start);
+  task.placed();
+  task.running();
+  return task;
+}
+
+TEST(Task, APausedGenericTaskRunsAgainAsANewAllocation) {
+  auto task = generic();
+  EXPECT_EQ(task.pause(), Wish::GiveWay);
+  EXPECT_EQ(task.record().state, State::Pausing);
+  EXPECT_EQ(task.pause(), Wish::Nothing);
+  EXPECT_EQ(task.ended({.code = 143, .signal = 15, .asked = true}, at(1)), Wish::Nothing);
+  EXPECT_EQ(task.record().state, State::Paused);
+  EXPECT_EQ(task.allocation(), "");
+  EXPECT_FALSE(task.record().end_time);
+  EXPECT_EQ(task.unpause(), Wish::Start);
+  EXPECT_EQ(task.record().state, State::Queued);
+  EXPECT_EQ(task.allocation(), "t.2");
+  EXPECT_EQ(task.unpause(), Wish::Nothing);
+}
+
+TEST(Task, UnpausedWhileItStopsItRunsAgainAndPausedThenItDoesNot) {
+  auto task = generic();
+  ASSERT_TRUE(task.pause());
+  EXPECT_EQ(task.unpause(), Wish::Nothing);
+  EXPECT_EQ(task.record().state, State::Yielding);
+  EXPECT_EQ(task.ended({.asked = true}, at(1)), Wish::Start);
+  EXPECT_EQ(task.allocation(), "t.2");
+  EXPECT_EQ(task.yield(), Wish::GiveWay);
+  EXPECT_EQ(task.pause(), Wish::Nothing);
+  task.ended({.asked = true}, at(2));
+  EXPECT_EQ(task.record().state, State::Paused);
+}
+
+TEST(Task, WhatEndsByItselfWhileItIsAskedToGiveWayIsOver) {
+  for (const bool yields : {false, true})
+    for (const int code : {0, 3}) {
+      auto task = generic();
+      if (yields)
+        task.yield();
+      else
+        ASSERT_TRUE(task.pause());
+      EXPECT_EQ(task.ended({.code = code}, at(1)), Wish::Nothing);
+      EXPECT_EQ(task.record().state, State::Terminated);
+      EXPECT_EQ(task.record().exit_code, code);
+    }
+}
+
+TEST(Task, KilledWhileItIsPausedItIsOverAtOnce) {
+  auto task = generic();
+  ASSERT_TRUE(task.pause());
+  task.ended({.asked = true}, at(1));
+  EXPECT_EQ(task.kill("killed by user ada", at(7)), Wish::Nothing);
+  EXPECT_TRUE(task.over());
+  EXPECT_TRUE(task.record().killed);
+  EXPECT_EQ(task.record().end_time, at(7));
+  EXPECT_EQ(task.record().exit_status, "killed by user ada");
+}
+
+TEST(Task, KilledWhileItStopsToBePausedItEnds) {
+  auto task = generic();
+  ASSERT_TRUE(task.pause());
+  EXPECT_EQ(task.kill("killed by user ada", at(1)), Wish::Stop);
+  EXPECT_EQ(task.pause().error().code(), ErrorCode::FailedPrecondition);
+  EXPECT_EQ(task.unpause().error().code(), ErrorCode::FailedPrecondition);
+  task.ended({.code = 143, .signal = 15, .asked = true}, at(2));
+  EXPECT_EQ(task.record().exit_status, "killed by user ada");
+}
+
+TEST(Task, OnlyGenericTasksThatMayBePausedAre) {
+  auto command = started();
+  EXPECT_EQ(command.pause().error().code(), ErrorCode::FailedPrecondition);
+  EXPECT_EQ(command.unpause().error().code(), ErrorCode::FailedPrecondition);
+  EXPECT_FALSE(command.can_yield());
+  auto fixed = generic(true);
+  EXPECT_EQ(fixed.pause().error().code(), ErrorCode::FailedPrecondition);
+  EXPECT_FALSE(fixed.can_yield());
+  EXPECT_EQ(fixed.record().state, State::Running);
 }
 
 TEST(Task, ReadyIsWhatRunsAndHasAPort) {
@@ -139,7 +221,7 @@ TEST(Task, ASnapshotHoldsAllOfIt) {
   ASSERT_TRUE(task.ready({"h", 80}));
   task.report_idle(at(3), at(4));
   task.move_to(17);
-  task.kill("because");
+  task.kill("because", at(5));
   const auto saved = json::from_json<Saved>(*json::parse(json::serialize(json::to_json(save(task)))));
   ASSERT_TRUE(saved) << saved.error().message();
   const auto again = load(*saved);

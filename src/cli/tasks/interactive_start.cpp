@@ -97,6 +97,8 @@ Result<std::string> start(Session& session, const TaskKind& kind, const StartOpt
   auto& console = session.console();
   DET_TRY(auto body, body_of(console, options, entrypoint));
   DET_TRY(const auto answer, session.post(fmt::format("/api/v1/{}", kind.plural), body));
+  for (const auto& warning : list_at(answer, "configWarnings"))
+    console.warn("Warning: " + cell_text(warning));
   if (options.preview) {
     show_document(console, {.yaml = true}, at(answer, "config"));
     return std::string();

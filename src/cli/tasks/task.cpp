@@ -7,6 +7,7 @@
 #include "det/cli/follow/logs.h"
 #include "det/cli/output/format.h"
 #include "det/cli/output/output.h"
+#include "det/cli/tasks/generic.h"
 
 namespace det::cli {
 namespace {
@@ -62,11 +63,19 @@ Action define_task_logs(CLI::App& app) {
 }
 
 Action define_task_kill(CLI::App& app) {
-  const auto ids = std::make_shared<std::vector<std::string>>();
-  app.add_option("task_id", *ids, "IDs of the tasks")->type_name("TASK_ID")->required();
-  return [ids](Session& session) -> Result<int> {
-    for (const auto& id : *ids) {
-      DET_TRY(const auto answer, session.post("/api/v1/tasks/" + url_encode(id) + "/kill"));
+  struct Options {
+    std::vector<std::string> ids;
+    bool root = false;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("task_id", options->ids, "IDs of the tasks")->type_name("TASK_ID")->required();
+  app.add_flag("--root", options->root,
+               "Kill the first ancestor of a generic task, and with it all of that one's descendants");
+  return [options](Session& session) -> Result<int> {
+    json::object body;
+    if (options->root) body["killFromRoot"] = true;
+    for (const auto& id : options->ids) {
+      DET_TRY(const auto answer, session.post("/api/v1/tasks/" + url_encode(id) + "/kill", body));
       session.console().good("Killed task " + id);
     }
     return 0;
@@ -81,7 +90,22 @@ Command task_commands() {
           .example = "det task list\ndet task logs -f 7.677de5d8-09a4-446c-93de-a19f155159a5",
           .children = {{{"list", "ls"}, "List tasks", "", define_task_list},
                        {{"logs"}, "Show the logs of a task", "", define_task_logs},
-                       {{"kill"}, "Kill a task", "", define_task_kill},
+                       {{"create"},
+                        "Create a generic task: a command that can be paused, forked, and have children",
+                        "det task create task.yaml --context . --follow",
+                        define_task_create},
+                       {{"fork"}, "Start a generic task again, as a new one", "", define_task_fork},
+                       {{"describe"}, "Show a task and its allocations", "", define_task_describe_any},
+                       {{"config"}, "Show the configuration of a task", "", define_task_config},
+                       {{"pause"},
+                        "Pause a generic task and its descendants: they give their slots back",
+                        "",
+                        define_task_pause},
+                       {{"unpause"},
+                        "Resume a generic task and its descendants: their commands run again",
+                        "",
+                        define_task_unpause},
+                       {{"kill"}, "Kill a task, and the descendants of a generic task", "", define_task_kill},
                        {{"cleanup-logs"},
                         "Delete the logs whose retention time is over",
                         "det -u admin task cleanup-logs",

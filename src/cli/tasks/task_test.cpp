@@ -124,6 +124,34 @@ TEST(TaskCli, StartWaitsUntilItIsReadyAndSaysWhere) {
               HasSubstr(fmt::format("Jupyter Notebook is running at: {}/proxy/{}/", master.url(), kOne)));
 }
 
+TEST(TaskCli, AGenericTaskIsCreatedForkedPausedAndResumed) {
+  TestMaster master;
+  master.answer("POST /api/v1/generic-tasks",
+                fmt::format(R"({{"taskId":"{}","warnings":[],"configWarnings":["x has no effect"]}})", kOne));
+  const TemporaryDirectory directory;
+  const auto config = directory.write("task.yaml", "entrypoint: ls\n");
+  const auto made =
+      det(fmt::format("task create {} --parent {} --no_pause --project_id 3", config, kTwo), master);
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr(fmt::format("Created task {}", kOne)));
+  EXPECT_THAT(made.err, HasSubstr("Warning: x has no effect"));
+  EXPECT_EQ(
+      json::serialize(master.last_body("POST /api/v1/generic-tasks")),
+      fmt::format(R"({{"config":"entrypoint: ls\n","contextDirectory":[],"parentId":"{}","projectId":3,)"
+                  R"("noPause":true}})",
+                  kTwo));
+  EXPECT_EQ(det(fmt::format("task fork {}", kTwo), master).code, 0);
+  EXPECT_EQ(json::serialize(master.last_body("POST /api/v1/generic-tasks")),
+            fmt::format(R"({{"config":"","contextDirectory":[],"forkedFrom":"{}"}})", kTwo));
+  for (const auto* verb : {"pause", "unpause", "kill"})
+    master.answer(fmt::format("POST /api/v1/tasks/{}/{}", kOne, verb), "{}");
+  EXPECT_THAT(det(fmt::format("task pause {}", kOne), master).out, HasSubstr("Paused task"));
+  EXPECT_THAT(det(fmt::format("task unpause {}", kOne), master).out, HasSubstr("Resumed task"));
+  EXPECT_EQ(det(fmt::format("task kill --root {}", kOne), master).code, 0);
+  EXPECT_EQ(json::serialize(master.last_body(fmt::format("POST /api/v1/tasks/{}/kill", kOne))),
+            R"({"killFromRoot":true})");
+}
+
 TEST(TaskCli, WhatIsOverIsNotOpened) {
   TestMaster master;
   master.answer(fmt::format("GET /api/v1/notebooks/{}", kOne),

@@ -173,23 +173,6 @@ void check_periods(const Subject& subject) {
   }
 }
 
-// Trials have no containers, and see the directories of their machine under their own names.
-void check_mounts(const Subject& subject) {
-  const auto* mounts = find_member(subject.merged, "bind_mounts");
-  if (mounts == nullptr || !mounts->is_array()) return;
-  for (const auto& mount : mounts->get_array()) {
-    const auto* object = mount.if_object();
-    if (object == nullptr) continue;
-    const auto host = json::text_member(*object, "host_path"),
-               inside = json::text_member(*object, "container_path");
-    if (host != inside)
-      subject.warnings.push_back(fmt::format(
-          "bind_mounts: {} is not mounted at {}, because trials run without containers; read it at "
-          "{}",
-          shown(host), shown(inside), shown(host)));
-  }
-}
-
 void check_rest(const Subject& subject) {
   const auto workspace = subject.text({"workspace"});
   if (workspace.empty() != subject.text({"project"}).empty())
@@ -204,13 +187,31 @@ void check_rest(const Subject& subject) {
     subject.report.add(
         Path{} / "profiling" / "begin_on_batch",
         fmt::format("begin_on_batch must be less than end_after_batch: {} is greater than {}", *begin, *end));
-  check_mounts(subject);
+  for (auto& sentence : mount_warnings(subject.merged)) subject.warnings.push_back(std::move(sentence));
   for (const auto* name : {"tensorboard_storage", "security"})
     if (find_member(subject.merged, name) != nullptr)
       subject.warnings.push_back(fmt::format("{} is ignored", name));
 }
 
 }  // namespace
+
+// Tasks see the directories of their machine under their own names.
+std::vector<std::string> mount_warnings(const json::object& merged) {
+  std::vector<std::string> warnings;
+  const auto* mounts = find_member(merged, "bind_mounts");
+  if (mounts == nullptr || !mounts->is_array()) return warnings;
+  for (const auto& mount : mounts->get_array()) {
+    const auto* object = mount.if_object();
+    if (object == nullptr) continue;
+    const auto host = json::text_member(*object, "host_path"),
+               inside = json::text_member(*object, "container_path");
+    if (host != inside)
+      warnings.push_back(fmt::format(
+          "bind_mounts: {} is not mounted at {}, because tasks run without containers; read it at {}",
+          shown(host), shown(inside), shown(host)));
+  }
+  return warnings;
+}
 
 void check_rules(const Subject& subject) {
   check_entrypoint(subject);

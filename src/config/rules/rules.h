@@ -39,6 +39,9 @@ void check_storage(const Subject& subject);
 void check_data_layer(const Subject& subject);
 void check_environment(const Subject& subject);
 
+/// A sentence for each of the bind_mounts that would be seen under another name: nothing runs in a container.
+std::vector<std::string> mount_warnings(const json::object& merged);
+
 /// So many steps of `scheduling_unit` batches, in batches; nothing, and reported, where 64 bits cannot count
 /// them.
 std::optional<std::int64_t> check_steps(const Subject& subject, const Path& path, std::int64_t steps);

@@ -36,6 +36,47 @@ void check(const schema::Type& type, const Layer& layer, const json::value& belo
   all.absorb(report);
 }
 
+namespace {
+
+/// Removes what `all` has and `own` does not, with its lines, and says so.
+void leave_out(const schema::Type& own, const schema::Type& all, json::value& value, Lines& lines,
+               const Path& path, Layer& layer) {
+  auto* members = value.if_object();
+  if (members == nullptr) return;
+  json::object kept;
+  std::vector<Lines> kept_lines;
+  std::size_t index = 0;
+  for (auto& [name, member] : *members) {
+    auto of_member = index < lines.children.size() ? lines.children[index] : Lines{};
+    ++index;
+    const auto* known = schema::find_field(all.fields, name);
+    const auto* mine = schema::find_field(own.fields, name);
+    if (known != nullptr && mine == nullptr) {
+      layer.warnings.push_back(fmt::format("{}.{} (line {}) is left out: it is for workloads of other kinds",
+                                           layer.name, to_text(path / std::string_view(name)),
+                                           of_member.line));
+      continue;
+    }
+    if (known != nullptr && known->type.kind == schema::Kind::Section &&
+        mine->type.kind == schema::Kind::Section)
+      leave_out(mine->type, known->type, member, of_member, path / std::string_view(name), layer);
+    kept.emplace(name, std::move(member));
+    kept_lines.push_back(std::move(of_member));
+  }
+  value = std::move(kept);
+  lines.children = std::move(kept_lines);
+}
+
+}  // namespace
+
+Layer read_template(std::string_view name, const std::optional<std::string>& yaml, const schema::Type& type,
+                    Report& all) {
+  if (!yaml) return {name, {json::object{}, {}}, true};
+  auto layer = read_layer(name, *yaml, all);
+  leave_out(type, schema::any_workload(), layer.document.value, layer.document.lines, {}, layer);
+  return layer;
+}
+
 std::vector<Error> check_template(std::string_view yaml, const json::object& master) {
   const auto problems_as = [&](const schema::Type& type, const json::value& below) {
     const Document nothing;
@@ -44,8 +85,8 @@ std::vector<Error> check_template(std::string_view yaml, const json::object& mas
     if (layer.usable) check(type, layer, below, all);
     return all.errors();
   };
-  auto problems = problems_as(schema::experiment(), master);
-  for (const auto* kind : {"command", "notebook", "shell", "tensorboard"})
+  auto problems = problems_as(schema::any_workload(), master);
+  for (const auto* kind : schema::kTaskKinds)
     if (problems.empty() || problems_as(schema::task(kind), json::object{}).empty()) return {};
   return problems;
 }

@@ -154,8 +154,12 @@ std::string_view tag_of(const Type& type, const json::value& value);
 
 /// The whole configuration, and its parts.
 const Type& experiment();
-/// The configuration of a task that is no trial: "command", "shell", "notebook" or "tensorboard".
+/// The kinds of tasks that are no trials.
+inline constexpr const char* kTaskKinds[] = {"command", "shell", "notebook", "tensorboard", "generic"};
+/// The configuration of such a task.
 const Type& task(std::string_view kind);
+/// The fields of experiments and of tasks of all kinds together: what a template may have.
+const Type& any_workload();
 /// What an administrator may fix of either, and how far users may go.
 const Type& experiment_policy();
 const Type& task_policy();

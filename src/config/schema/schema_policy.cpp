@@ -1,4 +1,6 @@
-// What administrators decide about the configurations of others.
+// What administrators decide about the configurations of others, and what templates may have.
+
+#include <algorithm>
 
 #include "det/config/schema/schema.h"
 
@@ -10,12 +12,23 @@ namespace {
 const Type& any_task() {
   static const auto type = [] {
     std::vector<Field> fields;
-    for (const auto* kind : {"command", "shell", "notebook", "tensorboard"})
+    for (const auto* kind : kTaskKinds)
       for (const auto& field : task(kind).fields)
         if (find_field(fields, field.name) == nullptr) fields.push_back(field);
     return section(std::move(fields));
   }();
   return type;
+}
+
+/// Adds fields that are not there, also to sections that are.
+void unite(std::vector<Field>& fields, const std::vector<Field>& others) {
+  for (const auto& other : others) {
+    const auto found = std::ranges::find(fields, other.name, &Field::name);
+    if (found == fields.end())
+      fields.push_back(other);
+    else if (found->type.kind == Kind::Section && other.type.kind == Kind::Section)
+      unite(found->type.fields, other.type.fields);
+  }
 }
 
 Type policy_over(const Type& (*fixed)()) {
@@ -33,6 +46,15 @@ Type policy_over(const Type& (*fixed)()) {
 }
 
 }  // namespace
+
+const Type& any_workload() {
+  static const auto type = [] {
+    auto all = experiment();
+    for (const auto* kind : kTaskKinds) unite(all.fields, task(kind).fields);
+    return all;
+  }();
+  return type;
+}
 
 const Type& experiment_policy() {
   static const auto type = policy_over(experiment);

@@ -34,10 +34,14 @@ std::vector<Field> common(bool slots_fixed) {
       field("resources", task_resources(slots_fixed), "The resources of the task.").otherwise(json::object{}),
       field("environment", environment(), "The environment of the task's processes.")
           .otherwise(json::object{}),
-      field("bind_mounts", bind_mounts(), "Not supported: tasks run without containers.")
+      field("bind_mounts", bind_mounts(), "Directories of the machine to make available to the task.")
           .otherwise(json::array{})
           .merged_by(merge_by_container_path),
-      field("work_dir", string(), "Not supported: a task runs in the directory of its files.")
+      field("work_dir",
+            string()
+                .matches("^/", [](std::string_view path) { return path.starts_with('/'); })
+                .says("work_dir must be an absolute path on the agent's machine"),
+            "The directory in which the task's process begins; if absent, that of its files.")
           .otherwise(nullptr),
       field("idle_timeout",
             any_of({integer().at_least(0), string()
@@ -54,11 +58,19 @@ std::vector<Field> common(bool slots_fixed) {
 
 Type make(std::string_view kind) {
   auto fields = common(kind == "tensorboard");
-  if (kind == "command")
+  if (kind == "command" || kind == "generic")
     fields.push_back(
         field("entrypoint",
               any_of({string(), list(string())}).says("entrypoint must be a string or a list of strings"),
               "The program and its arguments; a single string is run by the shell."));
+  if (kind == "generic") {
+    fields.push_back(
+        field("pausable", boolean(), "Whether the task can be paused, and preempted by more important ones.")
+            .otherwise(true));
+    fields.push_back(field("preemption_timeout", integer().at_least(0),
+                           "Seconds to end after a preemption before the task is killed.")
+                         .otherwise(nullptr));
+  }
   if (kind == "notebook")
     fields.push_back(field("notebook_idle_type",
                            one_of({"kernels_or_terminals", "kernel_connections", "activity"})
@@ -77,7 +89,8 @@ const Type& task(std::string_view kind) {
   static const std::map<std::string, Type, std::less<>> kTypes = {{"command", make("command")},
                                                                   {"shell", make("shell")},
                                                                   {"notebook", make("notebook")},
-                                                                  {"tensorboard", make("tensorboard")}};
+                                                                  {"tensorboard", make("tensorboard")},
+                                                                  {"generic", make("generic")}};
   return kTypes.find(kind)->second;
 }
 

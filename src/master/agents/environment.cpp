@@ -46,7 +46,7 @@ std::map<std::string, std::string> other_environment(Services& s, const task::Ta
   std::map<std::string, std::string> environment;
   add_users_own(task.config, environment);
   environment["DET_USER_TOKEN"] = s.auth.owner_token(allocation_id);
-  std::string type = task::type_word(task.type);
+  std::string type = task::type_name(task.type);
   for (auto& c : type) c = static_cast<char>(c - 'a' + 'A');
   environment["DET_TASK_TYPE"] = type;
   environment["DET_USER"] = owner_name(s, task.owner);

@@ -110,7 +110,7 @@ asio::awaitable<std::vector<cluster::Usage>> usages(Services& s, Time begin, Tim
                    .resource_pool = std::move(row.resource_pool),
                    .workspace = workspace == nullptr ? "" : workspace->name,
                    .labels = std::move(row.labels),
-                   .kind = row.task_type ? task::type_word(*row.task_type) : "trial"});
+                   .kind = row.task_type ? task::type_name(*row.task_type) : "trial"});
   }
   co_return all;
 }

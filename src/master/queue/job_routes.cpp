@@ -146,11 +146,11 @@ Job job_of(Services& s, const cluster::Job& of) {
           .job_id = cluster.job_id_of(of)};
   if (!of.task.empty()) {
     static constexpr const char* kTypes[] = {"TYPE_COMMAND", "TYPE_SHELL", "TYPE_NOTEBOOK",
-                                             "TYPE_TENSORBOARD"};
+                                             "TYPE_TENSORBOARD", "TYPE_GENERIC"};
     const auto& record = cluster.task(of.task)->record();
     job.type = kTypes[static_cast<int>(record.type)];
     job.submission_time = record.start_time;
-    job.is_preemptible = false;
+    job.is_preemptible = cluster.task(of.task)->can_yield();
     job.entity_id = record.id;
     job.name = record.description;
     job.workspace_id = static_cast<std::int32_t>(record.workspace_id);
@@ -183,7 +183,8 @@ Job job_of(Services& s, const cluster::Job& of) {
 
 /// Whether it has slots or waits for some: what is paused waits for nothing once its trials have left.
 bool takes_part(Services& s, const cluster::Job& job) {
-  if (!job.task.empty() || !allocations_of(s, job).empty()) return true;
+  if (!job.task.empty()) return s.ledger.cluster().task(job.task)->record().state != task::State::Paused;
+  if (!allocations_of(s, job).empty()) return true;
   return s.ledger.cluster().experiment(job.experiment)->record().state != experiment::State::Paused;
 }
 
@@ -374,6 +375,9 @@ std::string explain(const experiment::Experiment& experiment, const Job& job, st
 std::string explain(const task::Task& task, const Job& job) {
   if (task.record().state == task::State::Terminating)
     return fmt::format("{} {} is ending", task::type_word(task.record().type), task.record().id);
+  if (task.record().state == task::State::Paused)
+    return fmt::format("{} {} is paused; it requests no slots until it is resumed",
+                       task::type_word(task.record().type), task.record().id);
   if (!job.waiting_reason.empty()) return fmt::format("it is waiting: {}", job.waiting_reason);
   return "it is not waiting: it is running";
 }

@@ -28,6 +28,7 @@ std::string reporter(const Event& event) {
                            std::is_same_v<T, cluster::ValidationReported> ||
                            std::is_same_v<T, cluster::EarlyExitReported> ||
                            std::is_same_v<T, cluster::TaskReady> || std::is_same_v<T, cluster::TaskIdled> ||
+                           std::is_same_v<T, cluster::PreemptionHeeded> ||
                            std::is_same_v<T, cluster::PreemptionAcknowledged>)
           return e.allocation_id;
         else
@@ -78,6 +79,8 @@ bool had_the_right(const std::string& by, const Event& event, const cluster::Clu
   if (const auto* killed = std::get_if<cluster::TaskKilled>(&event))
     return owns(killed->task_id) || (by == "master" && killed->reason.starts_with("idle for more than"));
   if (const auto* set = std::get_if<cluster::TaskPrioritySet>(&event)) return owns(set->task_id);
+  if (const auto* paused = std::get_if<cluster::TaskPaused>(&event)) return owns(paused->task_id);
+  if (const auto* resumed = std::get_if<cluster::TaskUnpaused>(&event)) return owns(resumed->task_id);
   if (const auto* tracked = std::get_if<cluster::ExperimentTracked>(&event))
     return by == fmt::format("user {}", tracked->record.owner);
   if (is_one_of<cluster::AgentSet>(event)) return by == "user 1";  // the administrator
@@ -144,6 +147,14 @@ TEST_F(RightsTest, EveryEventIsBySomebodyWhoHadTheRight) {
       call(wanted.token, "POST", fmt::format("/api/v1/tasks/{}/idle", name), json::object{{"idle", true}});
     }
   call(user_, "POST", fmt::format("/api/v1/notebooks/{}/kill", name));
+  const auto generic =
+      call(user_, "POST", "/api/v1/generic-tasks", {{"config", "{entrypoint: x, resources: {slots: 0}}"}});
+  const auto paused = fmt::format("/api/v1/tasks/{}/", generic.body.at("taskId").get_string().c_str());
+  for (const auto& wanted : sync("a", 1).desired)
+    if (paused.find(wanted.task_id) != std::string::npos)
+      call(wanted.token, "GET",
+           fmt::format("/api/v1/allocations/{}/signals/preemption", wanted.allocation_id));
+  for (const auto* verb : {"pause", "unpause", "kill"}) call(user_, "POST", paused + verb, json::object{});
   call(admin_, "POST", fmt::format("/api/v1/notebooks/{}/set_priority", name), json::object{{"priority", 7}});
   call(admin_, "POST", fmt::format("/api/v1/notebooks/{}/kill", name));
   EXPECT_GT(events(), 20u) << "too little happened for this to mean something";

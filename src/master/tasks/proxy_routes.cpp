@@ -64,10 +64,21 @@ http::Response say(bool page, int status, const Error& error, std::string_view l
   return response;
 }
 
+/// Whether nobody answers there any more, or for now, whatever the address that was reported.
+bool has_left(const task::TaskRecord& task) {
+  return task.state >= task::State::Terminating;
+}
+
 http::Response without_address(const task::TaskRecord& task, bool page) {
+  const auto nothing = [&](std::string why) {
+    return say(page, 404, Error(ErrorCode::NotFound, std::move(why)));
+  };
+  const auto name = fmt::format("{} {}", task::type_word(task.type), task.id);
   if (task.state == task::State::Terminated)
-    return say(page, 410,
-               Error(ErrorCode::Gone, fmt::format("task {} has ended: {}", task.id, task.exit_status)));
+    return nothing(fmt::format("{} has ended: {}", name, task.exit_status));
+  if (task.state == task::State::Terminating) return nothing(fmt::format("{} is ending", name));
+  if (task.state == task::State::Pausing || task.state == task::State::Paused)
+    return nothing(fmt::format("{} is paused; to resume it, run: det task unpause {}", name, task.id));
   const auto why = fmt::format("task {} is not ready yet; this page reloads until it is", task.id);
   auto response = say(page, 503, Error(ErrorCode::Unavailable, why));
   response.headers.add(page ? "Refresh" : "Retry-After", "2");
@@ -322,7 +333,9 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
                                         place->task, place->task)));
     }
   const bool page = is_for_people(request);
-  if (place && (place->port || !s.proxies.find(place->task)))
+  const auto* running = place ? s.ledger.cluster().task(place->task) : nullptr;
+  if (place && (place->port || !s.proxies.find(place->task)) &&
+      (running == nullptr || !has_left(running->record())))
     if (auto port = find_open_port(s, place->task, place->port)) {
       auto where = *place;
       co_return co_await to_port(s, std::move(request), std::move(where), *std::move(port), page);
@@ -345,7 +358,7 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
   if (const auto allowed = check_right(*record, caller->user); !allowed)
     co_return say(page, 403, allowed.error());
   const auto address = s.proxies.find(task);
-  if (!address) co_return without_address(*record, page);
+  if (!address || has_left(*record)) co_return without_address(*record, page);
 
   const auto base = std::string(kPrefix) + percent_encode(task) + "/";
   if (place->rest.empty()) co_return to_base(request, base);  // pages name what is beside them
@@ -354,7 +367,12 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
   how.port = address->port;
   how.headers = handed_on(request, base, address->secret, is_encrypted(s, request));
   how.on_reply = [base](http::Headers& reply) { confine(reply, base); };
-  how.failure = [page, task](int status, const std::string& why) {
+  how.failure = [&s, page, task](int status, const std::string& why) {
+    // It may have been told to end while it was asked.
+    const auto* live = s.ledger.cluster().task(task);
+    if (live == nullptr)
+      return say(page, 404, Error(ErrorCode::NotFound, fmt::format("task {} has ended", task)));
+    if (has_left(live->record())) return without_address(live->record(), page);
     return say(page, status,
                Error(ErrorCode::Unavailable, fmt::format("the service of task {} {}", task, why)));
   };

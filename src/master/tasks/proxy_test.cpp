@@ -211,8 +211,16 @@ TEST_F(ProxyTest, WithoutAServiceThereIsAPageThatSaysWhy) {
   EXPECT_EQ(soon.status, 503);
   EXPECT_TRUE(soon.headers.contains("Refresh"));
   EXPECT_NE(soon.body.find("not ready yet"), std::string::npos);
-  EXPECT_EQ(ask(path(over_task), browser).status, 410);
+  const auto over = ask(path(over_task), browser);
+  EXPECT_EQ(over.status, 404);
+  EXPECT_NE(over.body.find("has ended: killed by user"), std::string::npos) << over.body;
   EXPECT_EQ(ask(path(dead_task), browser).status, 502);
+  sync("a", 3);  // it has slots now, and so it ends only when its agent says so
+  EXPECT_EQ(call(user_, "POST", fmt::format("/api/v1/notebooks/{}/kill", dead_task), json::object()).status,
+            200);
+  const auto ending = ask(path(dead_task), browser);
+  EXPECT_EQ(ending.status, 404);
+  EXPECT_NE(ending.body.find("is ending"), std::string::npos) << ending.body;
   const auto strange = ask("/proxy/%3Cscript%3E/", browser);
   EXPECT_EQ(strange.status, 404);
   EXPECT_EQ(strange.body.find("<script>"), std::string::npos);

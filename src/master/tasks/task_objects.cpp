@@ -2,6 +2,7 @@
 
 #include "det/master/agents/environment.h"
 #include "det/master/models/model_objects.h"
+#include "det/master/rights/rights.h"
 
 namespace det::master {
 
@@ -48,7 +49,7 @@ api::Task to_api(Services& s, const task::TaskRecord& r) {
               .exit_status = r.exit_status,
               .job_id = r.job_id,
               .workspace_id = static_cast<std::int32_t>(r.workspace_id),
-              .type = task::type_word(r.type),
+              .type = task::type_name(r.type),
               .slots = r.slots,
               .is_ready = r.address.has_value(),
               .end_time = r.end_time,
@@ -91,11 +92,42 @@ asio::awaitable<Result<task::TaskRecord>> find_task(Services& s, std::string id)
   co_return *std::move(record);
 }
 
-asio::awaitable<Result<void>> kill_task(Services& s, std::any principal, task::TaskRecord record) {
+std::string generic_state(const task::TaskRecord& r) {
+  const auto* state = [&] {
+    switch (r.state) {
+      case task::State::Queued:
+      case task::State::Starting:
+      case task::State::Running:
+      case task::State::Yielding: return "ACTIVE";
+      case task::State::Pausing: return "STOPPING_PAUSED";
+      case task::State::Paused: return "PAUSED";
+      case task::State::Terminating: return r.killed ? "STOPPING_CANCELED" : "STOPPING_ERROR";
+      case task::State::Terminated: break;
+    }
+    return r.killed ? "CANCELED" : r.exit_code == 0 ? "COMPLETED" : "ERROR";
+  }();
+  return fmt::format("GENERIC_TASK_STATE_{}", state);
+}
+
+asio::awaitable<Result<void>> may_command_family(Services& s, std::any principal, std::string id) {
+  const auto family = s.ledger.cluster().family_of(id);
+  for (const auto& member : family) {
+    const auto allowed =
+        co_await may(s, principal, access::Permission::UpdateNsc, Kind::Task, json::value(member));
+    if (!allowed) co_return tl::unexpected(allowed.error());
+  }
+  co_return Result<void>{};
+}
+
+asio::awaitable<Result<void>> kill_task(Services& s, std::any principal, task::TaskRecord record,
+                                        bool from_root) {
   const auto user = require_user(principal);
   if (!user) co_return tl::unexpected(user.error());
-  if (s.ledger.cluster().task(record.id) == nullptr) co_return Result<void>{};
-  cluster::Event event = cluster::TaskKilled{record.id, fmt::format("killed by user {}", user->username)};
+  const auto first = from_root && !record.ancestors.empty() ? record.ancestors.front() : record.id;
+  if (s.ledger.cluster().family_of(first).empty()) co_return Result<void>{};
+  const auto allowed = co_await may_command_family(s, principal, first);
+  if (!allowed) co_return tl::unexpected(allowed.error());
+  cluster::Event event = cluster::TaskKilled{first, fmt::format("killed by user {}", user->username)};
   auto by = principal_name(principal);
   const auto done = co_await s.ledger.handle(std::move(event), std::move(by));
   // It may have ended by itself meanwhile.

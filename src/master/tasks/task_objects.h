@@ -52,7 +52,7 @@ namespace det::master {
 /// The task whose run this is: "<task>.<run>". A name that is no run's: itself.
 std::string task_of(const std::string& allocation_id);
 
-/// One of the four kinds: its type, and its words in paths and replies.
+/// One of the four kinds that have lists of their own: its type, and its words in paths and replies.
 struct TaskKind {
   task::Type type;
   const char* word;    ///< "command"
@@ -82,7 +82,15 @@ asio::awaitable<Result<task::TaskRecord>> find_task(Services& s, std::string id)
 /// "STATE_RUNNING" of an allocation.
 std::string state_name(experiment::AllocationState state);
 
-/// Ends the task for a user, whose right to do so was asked before. One that is over stays as it is.
-asio::awaitable<Result<void>> kill_task(Services& s, std::any principal, task::TaskRecord record);
+/// "GENERIC_TASK_STATE_PAUSED": of generic tasks only.
+std::string generic_state(const task::TaskRecord& record);
+
+/// Whether the caller may command the task and its descendants that are not over.
+asio::awaitable<Result<void>> may_command_family(Services& s, std::any principal, std::string id);
+
+/// Ends the task and its descendants for a user, whose right to end the task was asked before. What is over
+/// stays as it is. `from_root`: its first ancestor and all of that one's descendants.
+asio::awaitable<Result<void>> kill_task(Services& s, std::any principal, task::TaskRecord record,
+                                        bool from_root = false);
 
 }  // namespace det::master

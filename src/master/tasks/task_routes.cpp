@@ -49,6 +49,11 @@ struct ById {
   std::string task_id;
 };
 BOOST_DESCRIBE_STRUCT(ById, (), (task_id))
+struct TaskKillRequest {
+  std::string task_id;
+  std::optional<bool> kill_from_root;  ///< of a generic task: also its ancestors and all of their descendants
+};
+BOOST_DESCRIBE_STRUCT(TaskKillRequest, (), (task_id, kill_from_root))
 struct Allocation {
   std::string task_id, state, allocation_id;
   std::optional<Time> start_time, end_time;
@@ -65,8 +70,15 @@ struct TaskDetails {
   std::vector<Allocation> allocations;  ///< its runs, the newest last
   Time start_time;
   std::optional<Time> end_time;
+  // Of a generic task:
+  std::optional<std::string> config;  ///< JSON
+  std::optional<std::string> parent_id, forked_from;
+  std::optional<bool> no_pause;
+  std::optional<std::string> task_state;
 };
-BOOST_DESCRIBE_STRUCT(TaskDetails, (), (task_id, task_type, allocations, start_time, end_time))
+BOOST_DESCRIBE_STRUCT(TaskDetails, (),
+                      (task_id, task_type, allocations, start_time, end_time, config, parent_id, forked_from,
+                       no_pause, task_state))
 struct OneTaskReply {
   TaskDetails task;
 };
@@ -136,7 +148,7 @@ TaskSummary summary_of(Services& s, const cluster::Allocation& allocation) {
                       .priority = cluster.priority_of(job),
                       .state = json::bd::enum_to_string(allocation.record.state, "?"),
                       .waiting_reason = cluster.waiting_reason(allocation.record.id),
-                      .type = task == nullptr ? "trial" : task::type_word(task->record().type)};
+                      .type = task == nullptr ? "trial" : task::type_name(task->record().type)};
   for (const auto& share : allocation.record.shares) {
     json::array devices;
     for (const auto slot : share.slots) devices.push_back(json::object{{"id", slot}});
@@ -165,6 +177,7 @@ CountReply count(const cluster::Cluster& cluster) {
       case task::Type::Notebook: ++reply.notebooks; break;
       case task::Type::Shell: ++reply.shells; break;
       case task::Type::Tensorboard: ++reply.tensorboards; break;
+      case task::Type::Generic: break;
     }
   }
   return reply;
@@ -183,6 +196,14 @@ asio::awaitable<Result<Found>> find(Services& s, std::string id) {
   co_return found;
 }
 
+void describe(const task::TaskRecord& record, TaskDetails& shown) {
+  shown.config = json::serialize(config::masked(record.config));
+  if (!record.ancestors.empty()) shown.parent_id = record.ancestors.back();
+  if (!record.forked_from.empty()) shown.forked_from = record.forked_from;
+  shown.no_pause = record.no_pause;
+  shown.task_state = generic_state(record);
+}
+
 asio::awaitable<Result<OneTaskReply>> get(Services& s, ById query) {
   const auto found = co_await find(s, query.task_id);
   if (!found) co_return tl::unexpected(found.error());
@@ -194,10 +215,11 @@ asio::awaitable<Result<OneTaskReply>> get(Services& s, ById query) {
     reply.task.end_time = found->trial->end_time;
   } else {
     static constexpr const char* kTypes[] = {"TASK_TYPE_COMMAND", "TASK_TYPE_SHELL", "TASK_TYPE_NOTEBOOK",
-                                             "TASK_TYPE_TENSORBOARD"};
+                                             "TASK_TYPE_TENSORBOARD", "TASK_TYPE_GENERIC"};
     reply.task.task_type = kTypes[static_cast<int>(found->task->type)];
     reply.task.start_time = found->task->start_time;
     reply.task.end_time = found->task->end_time;
+    if (found->task->type == task::Type::Generic) describe(*found->task, reply.task);
   }
   for (const auto& record : allocations) {
     Allocation shown{.task_id = query.task_id,
@@ -276,11 +298,12 @@ asio::awaitable<Result<TaskConfigReply>> config_of(Services& s, ById query) {
   co_return TaskConfigReply{experiment ? json::serialize(config::masked(experiment->config)) : "{}"};
 }
 
-asio::awaitable<Result<Empty>> kill(Services& s, Context context, ById request) {
+asio::awaitable<Result<Empty>> kill(Services& s, Context context, TaskKillRequest request) {
   auto found = co_await find(s, request.task_id);
   if (!found) co_return tl::unexpected(found.error());
   if (found->task) {
-    const auto done = co_await kill_task(s, context.principal, *std::move(found->task));
+    const auto done = co_await kill_task(s, context.principal, *std::move(found->task),
+                                         request.kill_from_root.value_or(false));
     if (!done) co_return tl::unexpected(done.error());
     co_return Empty{};
   }
@@ -339,6 +362,22 @@ asio::awaitable<Result<Empty>> idle(Services& s, Context context, IdleRequest re
   co_return Empty{};
 }
 
+/// One that is paused has no allocation: it is listed under its last one.
+TaskSummary summary_of_paused(Services& s, const task::TaskRecord& record) {
+  const auto& cluster = s.ledger.cluster();
+  return {.task_id = record.id,
+          .allocation_id = fmt::format("{}.{}", record.id, record.run_id),
+          .name = record.description,
+          .registered_time = record.start_time,
+          .resource_pool = record.resource_pool,
+          .scheduler_type = scheduler_type(cluster.pool(record.resource_pool).policy),
+          .slots_needed = record.slots,
+          .priority = cluster.priority_of(cluster::Job(record.id)),
+          .state = "Paused",
+          .waiting_reason = "it is paused",
+          .type = task::type_name(record.type)};
+}
+
 TasksReply tasks_seen_by(Services& s, const std::any& principal) {
   TasksReply reply;
   const Sight trials(s, principal, access::Permission::ViewExperimentMetadata);
@@ -352,6 +391,11 @@ TasksReply tasks_seen_by(Services& s, const std::any& principal) {
   };
   for (const auto& [id, allocation] : cluster.allocations())
     if (seen(allocation)) reply.allocation_id_to_summary.emplace(id, summary_of(s, allocation));
+  for (const auto& [id, task] : cluster.tasks()) {
+    if (task.record().state != task::State::Paused || !tasks.workspace(task.record().workspace_id)) continue;
+    auto shown = summary_of_paused(s, task.record());
+    reply.allocation_id_to_summary.emplace(shown.allocation_id, std::move(shown));
+  }
   return reply;
 }
 
@@ -380,7 +424,7 @@ void add_task_routes(http::Router& router, Services& s) {
         co_await s.ledger.durable();
         co_return reply;
       },
-      Doc{.summary = "List the tasks that run or wait to run", .tag = tag});
+      Doc{.summary = "List the tasks that run, wait to run, or are paused", .tag = tag});
   router.add_closed_raw(Verb::Get, "/tasks",
                         [&s](http::Request, std::any principal) -> asio::awaitable<http::Response> {
                           const auto tasks = tasks_seen_by(s, principal).allocation_id_to_summary;
@@ -416,10 +460,10 @@ void add_task_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/tasks/{taskId}/config",
       [&s](Context, ById q) { return config_of(s, std::move(q)); },
       Doc{.summary = "Get the configuration of a task", .tag = tag, .errors = missing});
-  router.add<ById, Empty>(
+  router.add<TaskKillRequest, Empty>(
       Verb::Post, "/api/v1/tasks/{taskId}/kill",
-      [&s](Context c, ById r) { return kill(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Kill a task of any type",
+      [&s](Context c, TaskKillRequest r) { return kill(s, std::move(c), std::move(r)); },
+      Doc{.summary = "Kill a task of any type, and the descendants of a generic task",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::PermissionDenied}});
   router.add<ReadyRequest, Empty>(

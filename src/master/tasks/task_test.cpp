@@ -191,9 +191,9 @@ TEST_F(TaskTest, WhatIsWrongIsRefusedInWords) {
       {"commands", {}, 400, "entrypoint must be non-empty"},
       {"commands",
        {{"config",
-         {{"entrypoint", {"x"}}, {"bind_mounts", {{{"host_path", "/a"}, {"container_path", "b"}}}}}}},
+         {{"entrypoint", {"x"}}, {"bind_mounts", {{{"host_path", "/a"}, {"container_path", "."}}}}}}},
        400,
-       "bind_mounts are not supported"},
+       "container_path must not be"},
       {"commands",
        {{"config", {{"entrypoint", {"x"}}}}, {"templateName", "none"}},
        404,
@@ -227,6 +227,17 @@ TEST_F(TaskTest, APreviewStartsNothingAndATemplateLiesBelow) {
   ASSERT_EQ(answer.status, 200) << answer.text;
   EXPECT_EQ(answer.body.at("config").at("resources").at("priority").to_number<int>(), 3);
   EXPECT_TRUE(call(user_, "GET", "/api/v1/commands").body.at("commands").get_array().empty());
+}
+
+TEST_F(TaskTest, ADirectoryIsPassedOnAndWhatIsMountedNowhereIsWarnedAbout) {
+  const auto answer = call(user_, "POST", "/api/v1/commands",
+                           {{"config",
+                             "{entrypoint: [ls], resources: {slots: 0}, work_dir: /srv, bind_mounts: "
+                             "[{host_path: /tmp, container_path: /mnt}]}"}});
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_THAT(std::string(answer.body.at("configWarnings").at(0).get_string()),
+              HasSubstr("/tmp is not mounted at /mnt"));
+  EXPECT_EQ(sync("a", 1).desired.at(0).work_dir, "/srv");
 }
 
 TEST_F(TaskTest, FilesGoWithItAndComeBack) {

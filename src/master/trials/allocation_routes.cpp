@@ -133,8 +133,20 @@ bool is_over(Services& s, const std::any& principal, const std::string& allocati
          s.ledger.cluster().allocation(allocation) == nullptr;
 }
 
+/// A generic task that asks is told when to give way; one that never does is sent a signal.
+asio::awaitable<void> note_heeding(Services& s, std::any principal, std::string id) {
+  const auto* allocation = s.ledger.cluster().allocation(id);
+  if (allocation == nullptr || allocation->heeds_preemption || allocation->of_trial()) co_return;
+  const auto* task = s.ledger.cluster().task(allocation->record.task_id);
+  if (task == nullptr || !task->can_yield() || !require_allocation(s, principal, id)) co_return;
+  cluster::Event event = cluster::PreemptionHeeded{id};
+  auto by = principal_name(principal);
+  co_await s.ledger.handle(std::move(event), std::move(by));
+}
+
 asio::awaitable<Result<PreemptionReply>> preemption(Services& s, Context context, PreemptionQuery query) {
   const auto deadline = deadline_after(query.timeout_seconds);
+  co_await note_heeding(s, context.principal, query.allocation_id);
   while (true) {
     if (!query.strict && is_over(s, context.principal, query.allocation_id))
       co_return PreemptionReply{.preempt = true};

@@ -58,7 +58,7 @@ def wait_until_ready(cluster, task):
 
 def end(cluster, kind, task):
     cluster.get(f"{kind}s/{task}/kill", "POST", {})
-    wait_until(lambda: status(cluster, task) == 410, f"the end of task {task}")
+    wait_until(lambda: status(cluster, task) == 404, f"the end of task {task}")
 
 
 def ask(cluster, task, path="", method="GET", body=None, **headers):

@@ -1223,6 +1223,23 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/generic-tasks": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Start a generic task: a command that can be paused, forked, and have children */
+        readonly post: operations["postGenericTasks"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/groups": {
         readonly parameters: {
             readonly query?: never;
@@ -2577,7 +2594,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the tasks that run or wait to run */
+        /** List the tasks that run, wait to run, or are paused */
         readonly get: operations["getTasks"];
         readonly put?: never;
         readonly post?: never;
@@ -2698,7 +2715,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Kill a task of any type */
+        /** Kill a task of any type, and the descendants of a generic task */
         readonly post: operations["postTasksTaskIdKill"];
         readonly delete?: never;
         readonly options?: never;
@@ -2740,6 +2757,23 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/tasks/{taskId}/pause": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Pause a generic task, and its descendants that can be paused */
+        readonly post: operations["postTasksTaskIdPause"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/tasks/{taskId}/ready": {
         readonly parameters: {
             readonly query?: never;
@@ -2751,6 +2785,23 @@ export interface paths {
         readonly put?: never;
         /** Report the port on which the service of a task listens */
         readonly post: operations["postTasksTaskIdReady"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/tasks/{taskId}/unpause": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Resume a generic task and its descendants, as new allocations */
+        readonly post: operations["postTasksTaskIdUnpause"];
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
@@ -4301,6 +4352,7 @@ export interface components {
             /** Format: double */
             readonly graceSeconds: number;
             readonly runAs?: components["schemas"]["AgentUserGroup"];
+            readonly workDir: string;
         };
         readonly Device: {
             readonly id: number;
@@ -4505,6 +4557,22 @@ export interface components {
             readonly runs: readonly components["schemas"]["Run"][];
             readonly pagination: components["schemas"]["Pagination"];
         };
+        readonly GenericTaskReply: {
+            readonly taskId: string;
+            readonly warnings: readonly string[];
+            readonly launchReason: string;
+            readonly configWarnings: readonly string[];
+        };
+        readonly GenericTaskRequest: {
+            readonly config?: string;
+            readonly contextDirectory?: readonly components["schemas"]["SubmittedFile"][];
+            readonly projectId?: number;
+            readonly forkedFrom?: string;
+            readonly parentId?: string;
+            readonly inheritContext?: boolean;
+            readonly noPause?: boolean;
+            readonly templateName?: string;
+        };
         readonly GroupAssignment: {
             readonly groupId: number;
             readonly roleAssignment: components["schemas"]["AssignmentObject"];
@@ -4608,6 +4676,7 @@ export interface components {
             readonly config: unknown;
             readonly warnings: readonly string[];
             readonly launchReason: string;
+            readonly configWarnings: readonly string[];
         };
         readonly LaunchRequest: {
             readonly config?: unknown;
@@ -5642,6 +5711,15 @@ export interface components {
             readonly startTime: string;
             /** Format: date-time */
             readonly endTime?: string;
+            readonly config?: string;
+            readonly parentId?: string;
+            readonly forkedFrom?: string;
+            readonly noPause?: boolean;
+            readonly taskState?: string;
+        };
+        readonly TaskKillRequest: {
+            readonly taskId?: string;
+            readonly killFromRoot?: boolean;
         };
         readonly TaskLogEntry: {
             readonly taskId: string;
@@ -11241,6 +11319,66 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Empty"];
+                };
+            };
+            /** @description InvalidArgument or FailedPrecondition */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postGenericTasks: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["GenericTaskRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["GenericTaskReply"];
                 };
             };
             /** @description InvalidArgument or FailedPrecondition */
@@ -17427,7 +17565,11 @@ export interface operations {
             };
             readonly cookie?: never;
         };
-        readonly requestBody?: never;
+        readonly requestBody?: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["TaskKillRequest"];
+            };
+        };
         readonly responses: {
             /** @description Done */
             readonly 200: {
@@ -17650,6 +17792,65 @@ export interface operations {
             };
         };
     };
+    readonly postTasksTaskIdPause: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the task. */
+                readonly taskId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Empty"];
+                };
+            };
+            /** @description InvalidArgument or FailedPrecondition */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     readonly postTasksTaskIdReady: {
         readonly parameters: {
             readonly query?: never;
@@ -17704,6 +17905,65 @@ export interface operations {
             };
             /** @description Aborted */
             readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postTasksTaskIdUnpause: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the task. */
+                readonly taskId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Empty"];
+                };
+            };
+            /** @description InvalidArgument or FailedPrecondition */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

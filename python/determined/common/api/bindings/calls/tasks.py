@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from determined.common.api._session import Session
 from determined.common.api.bindings._message import quoted
 from determined.common.api.bindings.messages.tasks import (
+    v1CreateGenericTaskRequest,
+    v1CreateGenericTaskResponse,
     v1GetActiveTasksCountResponse,
     v1GetAllocationResponse,
     v1GetCommandResponse,
@@ -68,6 +70,7 @@ __all__ = [
     "get_GetTasks",
     "get_GetTensorboard",
     "get_GetTensorboards",
+    "post_CreateGenericTask",
     "post_KillCommand",
     "post_KillGenericTask",
     "post_KillNotebook",
@@ -77,12 +80,14 @@ __all__ = [
     "post_LaunchNotebook",
     "post_LaunchShell",
     "post_LaunchTensorboard",
+    "post_PauseGenericTask",
     "post_ReportTaskIdle",
     "post_ReportTaskReady",
     "post_SetCommandPriority",
     "post_SetNotebookPriority",
     "post_SetShellPriority",
     "post_SetTensorboardPriority",
+    "post_UnpauseGenericTask",
     "put_IdleNotebook",
 ]
 
@@ -141,6 +146,13 @@ def post_SetCommandPriority(
     """Set the priority of a command, from 1 to 99; a smaller number means more important."""
     return v1SetCommandPriorityResponse.from_json(
         session.post(f"/api/v1/commands/{quoted(commandId)}/set_priority", body=body.to_json(omit_unset=True))
+    )
+
+
+def post_CreateGenericTask(session: Session, *, body: v1CreateGenericTaskRequest) -> v1CreateGenericTaskResponse:
+    """Start a generic task: a command that can be paused, forked, and have children."""
+    return v1CreateGenericTaskResponse.from_json(
+        session.post("/api/v1/generic-tasks", body=body.to_json(omit_unset=True))
     )
 
 
@@ -254,7 +266,7 @@ def post_SetShellPriority(
 
 
 def get_GetTasks(session: Session) -> v1GetTasksResponse:
-    """List the tasks that run or wait to run."""
+    """List the tasks that run, wait to run, or are paused."""
     return v1GetTasksResponse.from_json(session.get("/api/v1/tasks"))
 
 
@@ -289,13 +301,23 @@ def post_ReportTaskIdle(session: Session, *, taskId: str, body: v1ReportTaskIdle
 
 
 def post_KillGenericTask(session: Session, *, taskId: str, body: v1KillGenericTaskRequest) -> None:
-    """Kill a task of any type."""
+    """Kill a task of any type, and the descendants of a generic task."""
     session.post(f"/api/v1/tasks/{quoted(taskId)}/kill", body=body.to_json(omit_unset=True))
+
+
+def post_PauseGenericTask(session: Session, *, taskId: str) -> None:
+    """Pause a generic task, and its descendants that can be paused."""
+    session.post(f"/api/v1/tasks/{quoted(taskId)}/pause")
 
 
 def post_ReportTaskReady(session: Session, *, taskId: str, body: v1ReportTaskReadyRequest) -> None:
     """Report the port on which the service of a task listens."""
     session.post(f"/api/v1/tasks/{quoted(taskId)}/ready", body=body.to_json(omit_unset=True))
+
+
+def post_UnpauseGenericTask(session: Session, *, taskId: str) -> None:
+    """Resume a generic task and its descendants, as new allocations."""
+    session.post(f"/api/v1/tasks/{quoted(taskId)}/unpause")
 
 
 def post_LaunchTensorboard(session: Session, *, body: v1LaunchTensorboardRequest) -> v1LaunchTensorboardResponse:

@@ -44,6 +44,7 @@ class v1DesiredAllocation(Message):
     command: list[str]
     kill: bool
     graceSeconds: float
+    workDir: str
     runAs: v1AgentUserGroup | None = None
 
 

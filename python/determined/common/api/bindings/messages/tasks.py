@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from determined.common.api.bindings._message import Message
-from determined.common.api.bindings.enums import taskv1State, v1LaunchWarning, v1TaskType
+from determined.common.api.bindings.enums import taskv1State, v1GenericTaskState, v1LaunchWarning, v1TaskType
 from determined.common.api.bindings.messages.shared import v1File, v1Pagination
 
 __all__ = [
@@ -16,6 +16,8 @@ __all__ = [
     "v1Allocation",
     "v1AllocationSummary",
     "v1Command",
+    "v1CreateGenericTaskRequest",
+    "v1CreateGenericTaskResponse",
     "v1GetActiveTasksCountResponse",
     "v1GetAllocationResponse",
     "v1GetCommandResponse",
@@ -126,6 +128,24 @@ class v1Command(Message):
     agentUserGroup: v1SshAccount | None = None
     endTime: str | None = None
     exitCode: int | None = None
+
+
+class v1CreateGenericTaskRequest(Message):
+    config: str | None = None
+    contextDirectory: list[v1File] | None = None
+    projectId: int | None = None
+    forkedFrom: str | None = None
+    parentId: str | None = None
+    inheritContext: bool | None = None
+    noPause: bool | None = None
+    templateName: str | None = None
+
+
+class v1CreateGenericTaskResponse(Message):
+    taskId: str
+    warnings: list[v1LaunchWarning]
+    launchReason: str
+    configWarnings: list[str]
 
 
 class v1GetActiveTasksCountResponse(Message):
@@ -241,6 +261,7 @@ class v1LaunchCommandResponse(Message):
     config: Any
     warnings: list[v1LaunchWarning]
     launchReason: str
+    configWarnings: list[str]
     command: v1Command | None = None
 
 
@@ -258,6 +279,7 @@ class v1LaunchNotebookResponse(Message):
     config: Any
     warnings: list[v1LaunchWarning]
     launchReason: str
+    configWarnings: list[str]
     notebook: v1Notebook | None = None
 
 
@@ -275,6 +297,7 @@ class v1LaunchShellResponse(Message):
     config: Any
     warnings: list[v1LaunchWarning]
     launchReason: str
+    configWarnings: list[str]
     shell: v1Shell | None = None
 
 
@@ -292,6 +315,7 @@ class v1LaunchTensorboardResponse(Message):
     config: Any
     warnings: list[v1LaunchWarning]
     launchReason: str
+    configWarnings: list[str]
     tensorboard: v1Tensorboard | None = None
 
 
@@ -420,6 +444,11 @@ class v1Task(Message):
     allocations: list[v1Allocation]
     startTime: str
     endTime: str | None = None
+    config: str | None = None
+    parentId: str | None = None
+    forkedFrom: str | None = None
+    noPause: bool | None = None
+    taskState: v1GenericTaskState | None = None
 
 
 class v1Tensorboard(Message):
