@@ -64,6 +64,15 @@ TEST(Time, IsWrittenAndReadAsRfc3339) {
   EXPECT_EQ(parse_rfc3339("2026-01-02T04:04:05.123456789+01:00"), time);
 }
 
+TEST(Time, AJsonTimestampHasNoMoreDigitsThanNeeded) {
+  const std::int64_t second = 1'767'391'200 * kSecond;
+  for (const auto& [fraction, text] : {std::pair{0, "2026-01-02T22:00:00Z"},
+                                       {500'000, "2026-01-02T22:00:00.500Z"},
+                                       {120, "2026-01-02T22:00:00.000120Z"},
+                                       {123'456, "2026-01-02T22:00:00.123456Z"}})
+    EXPECT_EQ(to_json_timestamp(Time{second + fraction}), text);
+}
+
 TEST(Time, RefusesWhatIsNotATime) {
   for (const char* text :
        {"", "yesterday", "2026-13-01T00:00:00Z", "2026-01-02T03:04:05", "2026-01-02T03:04:05Zx"})

@@ -31,6 +31,14 @@ std::string to_rfc3339(Time time) {
                      clock.subseconds().count());
 }
 
+std::string to_json_timestamp(Time time) {
+  auto text = to_rfc3339(time);
+  text.pop_back();  // the Z
+  if (text.ends_with("000")) text.resize(text.size() - 3);
+  if (text.ends_with(".000")) text.resize(text.size() - 4);
+  return text + "Z";
+}
+
 Result<Time> parse_rfc3339(std::string_view text) {
   const auto bad = [&] {
     return invalid_argument("'{}' is not a time; write it like 2026-01-02T03:04:05Z", text);

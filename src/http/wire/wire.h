@@ -37,7 +37,7 @@ json::value to_wire(const T& x) {
   } else if constexpr (kWideInteger<T>) {
     return boost::json::string(std::to_string(x));
   } else if constexpr (std::is_same_v<T, Time>) {
-    return boost::json::string(to_rfc3339(x));
+    return boost::json::string(to_json_timestamp(x));
   } else if constexpr (json::is_variant<T>::value) {
     return std::visit(
         [](const auto& alternative) {

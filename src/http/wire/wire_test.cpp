@@ -49,7 +49,7 @@ TEST(Wire, WritesTheDocumentedForm) {
   EXPECT_EQ(
       to_wire_text(outer),
       R"({"trialId":7,"numTrials":0,"displayName":"","isOpen":false,"state":"STATE_ACTIVE",)"
-      R"("startTime":"1970-01-01T00:00:00.000000Z",)"
+      R"("startTime":"1970-01-01T00:00:00Z",)"
       R"("innerItems":[{"totalBatches":"19565","bestValue":0.5},{"totalBatches":"1","bestValue":"NaN"}],)"
       R"("resourceSizes":{"state_dict.pth":"12"},"freeForm":{"learning_rate":{"snake_case":1}},"anyValue":null})");
 }

@@ -21,10 +21,25 @@ struct KubernetesWorkspace {
   std::int64_t id = 0;
 };
 BOOST_DESCRIBE_STRUCT(KubernetesWorkspace, (), (id))
-struct BoundWorkspace {
-  std::int64_t workspace_id = 0;
+struct QuotaRequest {
+  std::int64_t id = 0;
+  std::map<std::string, std::int64_t> cluster_quota_pairs;
 };
-BOOST_DESCRIBE_STRUCT(BoundWorkspace, (), (workspace_id))
+BOOST_DESCRIBE_STRUCT(QuotaRequest, (), (id, cluster_quota_pairs))
+struct BindRequest {
+  std::int64_t workspace_id = 0;
+  json::object cluster_namespace_meta;
+};
+BOOST_DESCRIBE_STRUCT(BindRequest, (), (workspace_id, cluster_namespace_meta))
+struct UnbindRequest {
+  std::int64_t workspace_id = 0;
+  std::vector<std::string> cluster_names;
+};
+BOOST_DESCRIBE_STRUCT(UnbindRequest, (), (workspace_id, cluster_names))
+struct BindAllRequest {
+  std::vector<std::int64_t> workspace_ids;
+};
+BOOST_DESCRIBE_STRUCT(BindAllRequest, (), (workspace_ids))
 struct NamespaceBindings {
   json::object namespace_bindings;
 };
@@ -44,8 +59,8 @@ asio::awaitable<Result<Reply>> none(Context, Request) {
   co_return Reply{};
 }
 
-template <class Request>
-asio::awaitable<Result<http::Empty>> refused(Context, Request) {
+template <class Request, class Reply = http::Empty>
+asio::awaitable<Result<Reply>> refused(Context, Request) {
   co_return failed_precondition(
       "this cluster has no Kubernetes resource manager, so a workspace has no namespace and no quota there; "
       "bind resource pools to a workspace to say what it may use");
@@ -71,19 +86,25 @@ void add_empty_routes(http::Router& router, Services&) {
       Verb::Get, "/api/v1/namespace-bindings/workspace-ids-with-default-bindings", none<Any, DefaultBindings>,
       Doc{.summary = "List the workspaces that are bound to a Kubernetes namespace by default (always none)",
           .tag = tag});
-  router.add<KubernetesWorkspace, http::Empty>(
-      Verb::Post, "/api/v1/workspaces/{id}/set-resource-quota", refused<KubernetesWorkspace>,
+  router.add<QuotaRequest, http::Empty>(
+      Verb::Post, "/api/v1/workspaces/{id}/set-resource-quota", refused<QuotaRequest>,
       Doc{.summary = "Set a Kubernetes quota of a workspace (always refused)", .tag = tag, .errors = errors});
-  for (const auto verb : {Verb::Post, Verb::Delete})
-    router.add<BoundWorkspace, http::Empty>(
-        verb, "/api/v1/workspaces/{workspaceId}/namespace-bindings", refused<BoundWorkspace>,
-        Doc{.summary = "Bind a workspace to a Kubernetes namespace, or end that (always refused)",
-            .tag = tag,
-            .errors = errors});
-  router.add<Any, http::Empty>(Verb::Post, "/api/v1/namespace-bindings/bulk-auto-create", refused<Any>,
-                               Doc{.summary = "Bind workspaces to new Kubernetes namespaces (always refused)",
-                                   .tag = tag,
-                                   .errors = errors});
+  router.add<BindRequest, NamespaceBindings>(
+      Verb::Post, "/api/v1/workspaces/{workspaceId}/namespace-bindings",
+      refused<BindRequest, NamespaceBindings>,
+      Doc{.summary = "Bind a workspace to Kubernetes namespaces (always refused)",
+          .tag = tag,
+          .errors = errors});
+  router.add<UnbindRequest, http::Empty>(
+      Verb::Delete, "/api/v1/workspaces/{workspaceId}/namespace-bindings", refused<UnbindRequest>,
+      Doc{.summary = "Remove the Kubernetes namespaces of a workspace (always refused)",
+          .tag = tag,
+          .errors = errors});
+  router.add<BindAllRequest, http::Empty>(
+      Verb::Post, "/api/v1/namespace-bindings/bulk-auto-create", refused<BindAllRequest>,
+      Doc{.summary = "Bind workspaces to new Kubernetes namespaces (always refused)",
+          .tag = tag,
+          .errors = errors});
 }
 
 }  // namespace det::master

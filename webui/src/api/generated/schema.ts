@@ -3906,9 +3906,9 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Bind a workspace to a Kubernetes namespace, or end that (always refused) */
+        /** Bind a workspace to Kubernetes namespaces (always refused) */
         readonly post: operations["postWorkspacesWorkspaceIdNamespaceBindings"];
-        /** Bind a workspace to a Kubernetes namespace, or end that (always refused) */
+        /** Remove the Kubernetes namespaces of a workspace (always refused) */
         readonly delete: operations["deleteWorkspacesWorkspaceIdNamespaceBindings"];
         readonly options?: never;
         readonly head?: never;
@@ -4097,6 +4097,9 @@ export interface components {
         readonly BestReply: {
             /** Format: double */
             readonly metric: number;
+        };
+        readonly BindAllRequest: {
+            readonly workspaceIds?: readonly string[];
         };
         readonly BindRequest: {
             readonly resourcePoolName?: string;
@@ -5237,6 +5240,13 @@ export interface components {
         readonly QueueStats: {
             readonly queuedCount: number;
             readonly scheduledCount: number;
+        };
+        readonly QuotaRequest: {
+            /** Format: int64 */
+            readonly id?: string;
+            readonly clusterQuotaPairs?: {
+                readonly [key: string]: string;
+            };
         };
         readonly Range: {
             readonly metricsName: string;
@@ -13456,7 +13466,11 @@ export interface operations {
             readonly path?: never;
             readonly cookie?: never;
         };
-        readonly requestBody?: never;
+        readonly requestBody?: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["BindAllRequest"];
+            };
+        };
         readonly responses: {
             /** @description Done */
             readonly 200: {
@@ -13467,7 +13481,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Empty"];
                 };
             };
-            /** @description FailedPrecondition */
+            /** @description InvalidArgument or FailedPrecondition */
             readonly 400: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -22863,7 +22877,11 @@ export interface operations {
             };
             readonly cookie?: never;
         };
-        readonly requestBody?: never;
+        readonly requestBody?: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["QuotaRequest"];
+            };
+        };
         readonly responses: {
             /** @description Done */
             readonly 200: {
@@ -23104,7 +23122,11 @@ export interface operations {
             };
             readonly cookie?: never;
         };
-        readonly requestBody?: never;
+        readonly requestBody?: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["BindRequest"];
+            };
+        };
         readonly responses: {
             /** @description Done */
             readonly 200: {
@@ -23112,7 +23134,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": components["schemas"]["Empty"];
+                    readonly "application/json": components["schemas"]["NamespaceBindings"];
                 };
             };
             /** @description InvalidArgument or FailedPrecondition */
@@ -23146,7 +23168,9 @@ export interface operations {
     };
     readonly deleteWorkspacesWorkspaceIdNamespaceBindings: {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                readonly clusterNames?: readonly string[];
+            };
             readonly header?: never;
             readonly path: {
                 /** @description The id of the workspace. */
@@ -23185,6 +23209,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description URI Too Long */
+            readonly 414: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from determined.common.api._session import Session
 from determined.common.api.bindings.messages.workspaces import (
+    v1BulkAutoCreateWorkspaceNamespaceBindingsRequest,
     v1DeleteWorkspaceResponse,
     v1GetKubernetesResourceQuotasResponse,
     v1GetWorkspaceResponse,
@@ -21,6 +21,8 @@ from determined.common.api.bindings.messages.workspaces import (
     v1PatchWorkspaceResponse,
     v1PostWorkspaceRequest,
     v1PostWorkspaceResponse,
+    v1SetResourceQuotasRequest,
+    v1SetWorkspaceNamespaceBindingsRequest,
     v1SetWorkspaceNamespaceBindingsResponse,
 )
 from determined.common.api.bindings.orders import v1GetWorkspacesRequestSortBy, v1OrderBy
@@ -46,9 +48,11 @@ __all__ = [
 ]
 
 
-def post_BulkAutoCreateWorkspaceNamespaceBindings(session: Session, *, body: dict[str, Any]) -> None:
+def post_BulkAutoCreateWorkspaceNamespaceBindings(
+    session: Session, *, body: v1BulkAutoCreateWorkspaceNamespaceBindingsRequest
+) -> None:
     """Bind workspaces to new Kubernetes namespaces (always refused)."""
-    session.post("/api/v1/namespace-bindings/bulk-auto-create", body=body)
+    session.post("/api/v1/namespace-bindings/bulk-auto-create", body=body.to_json(omit_unset=True))
 
 
 def get_GetWorkspacesWithDefaultNamespaceBindings(
@@ -140,9 +144,9 @@ def post_PinWorkspace(session: Session, *, id: int) -> None:
     session.post(f"/api/v1/workspaces/{id}/pin")
 
 
-def post_SetResourceQuotas(session: Session, *, id: int, body: dict[str, Any]) -> None:
+def post_SetResourceQuotas(session: Session, *, id: int, body: v1SetResourceQuotasRequest) -> None:
     """Set a Kubernetes quota of a workspace (always refused)."""
-    session.post(f"/api/v1/workspaces/{id}/set-resource-quota", body=body)
+    session.post(f"/api/v1/workspaces/{id}/set-resource-quota", body=body.to_json(omit_unset=True))
 
 
 def post_UnarchiveWorkspace(session: Session, *, id: int) -> None:
@@ -165,14 +169,16 @@ def get_ListRPsBoundToWorkspace(
 
 
 def post_SetWorkspaceNamespaceBindings(
-    session: Session, *, workspaceId: int, body: dict[str, Any]
+    session: Session, *, workspaceId: int, body: v1SetWorkspaceNamespaceBindingsRequest
 ) -> v1SetWorkspaceNamespaceBindingsResponse:
-    """Bind a workspace to a Kubernetes namespace, or end that (always refused)."""
+    """Bind a workspace to Kubernetes namespaces (always refused)."""
     return v1SetWorkspaceNamespaceBindingsResponse.from_json(
-        session.post(f"/api/v1/workspaces/{workspaceId}/namespace-bindings", body=body)
+        session.post(f"/api/v1/workspaces/{workspaceId}/namespace-bindings", body=body.to_json(omit_unset=True))
     )
 
 
-def delete_DeleteWorkspaceNamespaceBindings(session: Session, *, workspaceId: int) -> None:
-    """Bind a workspace to a Kubernetes namespace, or end that (always refused)."""
-    session.delete(f"/api/v1/workspaces/{workspaceId}/namespace-bindings")
+def delete_DeleteWorkspaceNamespaceBindings(
+    session: Session, *, workspaceId: int, clusterNames: Sequence[str] | None = None
+) -> None:
+    """Remove the Kubernetes namespaces of a workspace (always refused)."""
+    session.delete(f"/api/v1/workspaces/{workspaceId}/namespace-bindings", {"clusterNames": clusterNames})

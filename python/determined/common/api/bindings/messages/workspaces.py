@@ -12,6 +12,7 @@ from determined.common.api.bindings.enums import v1WorkspaceState
 from determined.common.api.bindings.messages.shared import v1AgentUserGroup, v1Pagination
 
 __all__ = [
+    "v1BulkAutoCreateWorkspaceNamespaceBindingsRequest",
     "v1DeleteWorkspaceResponse",
     "v1GetKubernetesResourceQuotasResponse",
     "v1GetWorkspaceResponse",
@@ -23,9 +24,15 @@ __all__ = [
     "v1PatchWorkspaceResponse",
     "v1PostWorkspaceRequest",
     "v1PostWorkspaceResponse",
+    "v1SetResourceQuotasRequest",
+    "v1SetWorkspaceNamespaceBindingsRequest",
     "v1SetWorkspaceNamespaceBindingsResponse",
     "v1Workspace",
 ]
+
+
+class v1BulkAutoCreateWorkspaceNamespaceBindingsRequest(Message):
+    workspaceIds: list[str] | None = None
 
 
 class v1DeleteWorkspaceResponse(Message):
@@ -87,8 +94,19 @@ class v1PostWorkspaceResponse(Message):
     namespaceBindings: dict[str, str]
 
 
+class v1SetResourceQuotasRequest(Message):
+    id: str | None = None
+    clusterQuotaPairs: dict[str, str] | None = None
+
+
+class v1SetWorkspaceNamespaceBindingsRequest(Message):
+    resourcePoolName: str | None = None
+    workspaceIds: list[int] | None = None
+    workspaceNames: list[str] | None = None
+
+
 class v1SetWorkspaceNamespaceBindingsResponse(Message):
-    pass
+    namespaceBindings: dict[str, Any]
 
 
 class v1Workspace(Message):
