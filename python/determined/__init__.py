@@ -19,7 +19,7 @@ from determined._version import __version__
 from determined.errors import InvalidHP
 
 LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
-"""For ``logging.basicConfig`` in a script. The level comes first: there the master looks for it; the time it knows."""
+"""A format for ``logging.basicConfig`` in scripts: the level comes first, as the master expects it."""
 
 _PACKAGES = ("core", "estimator", "experimental", "keras", "pytorch", "tensorpack")
 
@@ -28,7 +28,7 @@ LegacyTrial = Trial
 
 
 def __getattr__(name: str) -> Any:
-    """``det.core`` and the like without an import of their own; nothing pays for it that does not use it."""
+    """Imports submodules such as ``det.core`` when they are first used."""
     if name in _PACKAGES:
         return importlib.import_module(f"determined.{name}")
     raise AttributeError(f"module 'determined' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What one process of a trial is told when it starts."""
+"""The environment of a process of a trial."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class EnvContext:
     use_gpu: bool = True
     latest_checkpoint: str | None = None
     warm_start: bool = False
-    steps_completed: int = 0  # by the checkpoint that the trial goes on from
+    steps_completed: int = 0  # according to the checkpoint from which the trial resumes
     rank: int = 0
     local_rank: int = 0
     size: int = 1

@@ -15,7 +15,7 @@ def names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        importlib.import_module("determined._tensorflow._framework")  # says it well where there is none
+        importlib.import_module("determined._tensorflow._framework")  # fails with a helpful message
         if not homes[name]:
             return importlib.import_module(f"{package}.{name}")
         return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)

@@ -1,4 +1,4 @@
-"""What Python asks of the C++ trial runtime, ``determined._runtime``.
+"""The interface of the C++ trial runtime, ``determined._runtime``.
 
 The runtime is the pybind11 module over ``src/trial``. This file is the contract between the two: the module implements
 exactly these names, and :mod:`determined._run._local` implements ``Client`` and ``CheckpointStorage`` without a master.
@@ -23,15 +23,16 @@ exactly these names, and :mod:`determined._run._local` implements ``Client`` and
 8. ``train`` n batches, n = the least of L - trained, ``scheduling_unit``, and the way to the next multiple of each
    period that is on.
 
-Periods count in multiples from batch 0, not from the last time, so that an extra checkpoint (a pause) never moves the
-boundaries of later training reports: an interrupted run reports the same chunks as an uninterrupted one.
+Periods are counted from batch 0, not from the last validation or checkpoint, so that an additional checkpoint (for a
+pause) does not move the boundaries of later training reports: an interrupted run reports the same chunks as an
+uninterrupted one.
 
-The caller moves the state: after ``train`` adds to ``batches_trained``; after ``validate`` calls ``state.validate``;
-**before** it writes a checkpoint sets ``batches_checkpointed``; after
-``complete_operation`` adds one to ``operations_done``.
+The caller updates the state: after ``train``, it adds to ``batches_trained``; after ``validate``, it calls
+``state.validate``; **before** writing a checkpoint, it sets ``batches_checkpointed``; after ``complete_operation``, it
+adds one to ``operations_done``.
 
-Metrics travel as JSON objects. JSON knows no NaN: the runtime is handed the strings ``"NaN"``, ``"Infinity"`` and
-``"-Infinity"`` in their place.
+Metrics are passed as JSON objects. Because JSON has no NaN, use the strings ``"NaN"``, ``"Infinity"`` and
+``"-Infinity"``.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ EXIT_GONE = 80
 
 
 class Operations(Protocol):
-    """The searcher's demands so far: how far to train, as totals of batches that ascend."""
+    """The searcher's operations so far. ``lengths`` are ascending totals of batches to train to."""
 
     @property
     def lengths(self) -> list[int]: ...
@@ -58,86 +59,87 @@ class Operations(Protocol):
 
 
 class Client(Protocol):
-    """One per process. Its threads are inside; calls that block release the GIL.
+    """The connection to the master; each process has one. Calls that block release the GIL.
 
-    Every call may raise ``Gone``. ``from_environment()`` (static) builds the real one from the ``DET_*`` variables.
+    Every call may raise ``Gone``. The C++ class has a static method ``from_environment()``, which uses the ``DET_*``
+    variables.
     """
 
     def operations(self, known: int, timeout_seconds: float) -> Operations:
-        """Waits until there are more than ``known`` operations, the trial is closed or preemption is asked for."""
+        """Waits until there are more than ``known`` operations, the trial is closed, or preemption is requested."""
 
     def complete_operation(self, length: int, metric: float) -> None:
-        """Durable when it returns. Repeating an equal call changes nothing."""
+        """Durable on return. Repeating the same call changes nothing."""
 
     def report_training(self, batches: int, avg_metrics_json: str, batch_metrics_json: str, records: int = 0) -> None:
-        """Queued; blocks only while the queue is full. ``batches`` is the total after the chunk, ``records`` how many
-        records the chunk had over all slots, 0 where nobody counts."""
+        """Queues the report; blocks only while the queue is full. ``batches`` is the total number of batches after the
+        chunk, ``records`` the number of records of the chunk over all slots; 0 if they are not counted."""
 
     def report_validation(self, batches: int, metrics_json: str, records: int = 0) -> None:
-        """Durable when it returns; what was queued before it is durable too."""
+        """Durable on return, and so is everything that was queued before."""
 
     def report_progress(self, fraction: float) -> None: ...
     def report_state(self, state: str) -> None: ...
     def begin_checkpoint(self, uuid: str) -> None:
-        """Durable when it returns. Call it before the first file goes to storage: what is then never reported is
+        """Durable on return. Call it before storing the first file: if the checkpoint is never reported, its files are
         deleted when the experiment ends."""
 
     def report_checkpoint(self, uuid: str, batches: int, resources: Mapping[str, int], metadata_json: str) -> None:
-        """Durable when it returns. Call it after all files are in storage."""
+        """Durable on return. Call it after all files are in storage."""
 
     def report_early_exit(self, reason: str) -> None:
         """``EXITED_REASON_INVALID_HP``, ``EXITED_REASON_INIT_INVALID_HP`` or ``EXITED_REASON_USER_REQUESTED_STOP``."""
 
     def preempt_requested(self) -> bool:
-        """Reads an atomic; costs nothing."""
+        """Reads an atomic variable, so it costs nothing."""
 
     def acknowledge_preemption(self, can_wait: bool = False) -> None:
-        """``can_wait``: everything is saved, and this process could go on later from where it is."""
+        """``can_wait`` says that everything is saved and that this process could continue later where it is."""
 
     def wish(self, timeout_seconds: float) -> str:
-        """After ``acknowledge_preemption(True)``: ``wait`` (the time is up), ``go_on`` or ``leave``."""
+        """What to do after ``acknowledge_preemption(True)``: ``go_on``, ``leave``, or ``wait`` after the timeout."""
 
     def best_validation(self) -> float | None:
-        """The experiment's best searcher metric before this trial's next report, None before the first."""
+        """The experiment's best searcher metric before this trial's next report; None before the first report."""
 
     def flush(self) -> None:
-        """Returns when everything queued is durable."""
+        """Waits until everything queued is durable."""
 
     def close(self) -> None:
-        """Flushes and ends the threads. May be called twice."""
+        """Flushes, and ends the threads. May be called several times."""
 
 
 class RankClient(Client, Protocol):
-    """What the real ``Client`` can besides: rank 0 tells the others where it is."""
+    """A ``Client`` for several ranks, through which rank 0 publishes its address. The C++ class implements it."""
 
     def report_environment(self, rank: int, environment_json: str) -> None:
-        """Queued; at most once for each rank. A refusal is only noticed."""
+        """Queues the record; at most once per rank. If the master refuses it, this is only logged."""
 
     def publish_rendezvous(self, addresses: Sequence[str]) -> None:
-        """Rank 0 says where the others find it: ``host:port``, any of which may work."""
+        """Publishes the addresses of rank 0 as ``host:port``; not every rank may be able to reach every address."""
 
     def rendezvous(self, timeout_seconds: float) -> list[str]:
-        """Where rank 0 is found; empty when it has not said so in time."""
+        """Returns the addresses of rank 0; empty if it has published none within the timeout."""
 
 
 class CheckpointStorage(Protocol):
-    """Where checkpoints live. ``from_config_json(json, container_root)`` (static) builds the real one."""
+    """Storage of checkpoints. The C++ class has a static method ``from_config_json(json, container_root)``."""
 
     def save(self, directory: str, uuid: str) -> Mapping[str, int]:
-        """Copies a directory, all or nothing, and returns relative path to bytes."""
+        """Copies a directory, all or nothing. Returns the size in bytes of each file by its relative path."""
 
     def restore(self, uuid: str, directory: str) -> None:
-        """Fetches a checkpoint into an empty directory."""
+        """Downloads a checkpoint into an empty directory."""
 
     def path(self, uuid: str) -> str | None:
-        """A directory to read from in place, where the storage is a file system.
+        """Returns the directory of a checkpoint if the storage is a file system; otherwise None.
 
-        The real one also has ``probe()``, which raises where nothing can be saved.
+        The C++ class also has ``probe()``, which raises an error if nothing can be saved.
         """
 
 
 class LoopConfig(Protocol):
-    """Constructed with keyword arguments of these names. A period of 0 is off."""
+    """The settings of the loop. The constructor takes keyword arguments of these names. A period of 0 is off."""
 
     @property
     def scheduling_unit(self) -> int: ...
@@ -154,28 +156,28 @@ class LoopConfig(Protocol):
 
 
 class LoopState(Protocol):
-    """Where a trial is. Stored in every checkpoint through ``to_dict``; ``from_dict`` (static) reads it back.
+    """The state of a trial. Checkpoints contain the result of ``to_dict``; the static method ``from_dict`` reads it.
 
-    Constructed with keyword arguments of these names; all have the defaults of a new trial.
+    The constructor takes keyword arguments of these names, with the defaults of a new trial.
     """
 
     batches_trained: int
     batches_validated: int
-    """Total batches at the last validation, -1 before the first."""
+    """The total number of batches at the last validation; -1 before the first."""
     batches_checkpointed: int
-    """Total batches at the last checkpoint, -1 before the first."""
+    """The total number of batches at the last checkpoint; -1 before the first."""
     operations_done: int
     best: float | None
     validation_is_best: bool
 
     def validate(self, metric: float, smaller_is_better: bool, experiment_best: float | None = None) -> None:
-        """A validation was made. It is the best unless this trial or the experiment did better; NaN never is."""
+        """Records a validation. It is the best unless this trial or the experiment has a better one; NaN never is."""
 
     def to_dict(self) -> dict[str, int | float | bool | None]: ...
 
 
 class Action(Protocol):
-    """What to do next. Fields that do not belong to the kind are 0, empty or False."""
+    """The next action. Fields that its kind does not use are 0, empty or False."""
 
     @property
     def kind(self) -> str: ...
@@ -190,7 +192,7 @@ class Action(Protocol):
 
 
 class NextAction(Protocol):
-    """Pure."""
+    """Returns the next action, by the rules above. A pure function."""
 
     def __call__(
         self, config: Any, state: Any, lengths: Sequence[int], closed: bool, preempt: bool, stop_requested: bool

@@ -1,4 +1,4 @@
-"""What a trial can ask about itself."""
+"""The base of the contexts of trials."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Self = TypeVar("Self", bound="TrialContext")
 class TrialContext:
     """The trial's view of the platform: hyperparameters, data configuration, seed, ranks.
 
-    Every trial is handed one as the only argument of its constructor, usually kept as ``self.context``.
+    It is the only argument of a trial's constructor, which usually stores it as ``self.context``.
     """
 
     def __init__(self, env: EnvContext, distributed: DistributedContext | None = None) -> None:
@@ -33,9 +33,9 @@ class TrialContext:
 
     @classmethod
     def from_config(cls: type[Self], config: Mapping[str, Any]) -> Self:
-        """A context outside the platform, for debugging.
+        """Creates a context outside a cluster, for debugging.
 
-        Hyperparameters with a range get a random value of it. Nothing is reported and nothing saved.
+        Hyperparameters with a range get a random value from it. Nothing is reported or saved.
 
         Example::
 
@@ -45,7 +45,7 @@ class TrialContext:
         return cls(EnvContext.for_debugging(config, managed=False))
 
     def get_hparam(self, name: str) -> Any:
-        """The value of a hyperparameter in this trial.
+        """Returns the value of a hyperparameter in this trial.
 
         Raises:
             ValueError: the experiment configuration has no such hyperparameter.
@@ -64,48 +64,52 @@ class TrialContext:
         return self.env.hparams[name]
 
     def get_hparams(self) -> dict[str, Any]:
-        """All hyperparameters by name."""
+        """Returns all hyperparameters by name."""
         return self.env.hparams
 
     def get_data_config(self) -> dict[str, Any]:
-        """The ``data`` section of the experiment configuration."""
+        """Returns the ``data`` section of the experiment configuration."""
         return self.env.experiment_config.get_data()
 
     def get_experiment_config(self) -> ExperimentConfig:
         return self.env.experiment_config
 
     def get_experiment_id(self) -> int:
-        """The experiment's id; 1 outside the platform."""
+        """Returns the experiment's id; 1 outside a cluster."""
         return self.env.experiment_id
 
     def get_trial_id(self) -> int:
-        """The trial's id; 1 outside the platform."""
+        """Returns the trial's id; 1 outside a cluster."""
         return self.env.trial_id
 
     def get_trial_seed(self) -> int:
         return self.env.trial_seed
 
     def get_global_batch_size(self) -> int:
-        """How many records all slots train on together in one batch."""
+        """Returns the number of records per batch over all slots."""
         return self.env.global_batch_size
 
     def get_per_slot_batch_size(self) -> int:
-        """How many records this slot trains on in one batch: the ``batch_size`` to give to a data loader."""
+        """Returns the number of records per batch on this slot: the ``batch_size`` of a data loader."""
         return self.env.per_slot_batch_size
 
     def get_initial_batch(self) -> int:
-        """How many batches were trained before this process started."""
+        """Returns the number of batches that were trained before this process started."""
         return self._initial_batch
 
     def get_tensorboard_path(self) -> pathlib.Path:
-        """A directory of this process for TensorBoard's files. The chief's are kept with the checkpoints."""
+        """Returns a directory of this process for TensorBoard files. The chief's are stored with the checkpoints."""
         return get_base_path()
 
     def get_stop_requested(self) -> bool:
         return self._stop_requested
 
     def set_stop_requested(self, stop_requested: bool) -> None:
-        """Asks to end this trial: what is being trained is finished and saved, then the trial is over."""
+        """Requests the end of this trial. It ends after the current workload, and after saving a checkpoint.
+
+        Raises:
+            AssertionError: ``stop_requested`` is not a bool.
+        """
         if not isinstance(stop_requested, bool):
             raise AssertionError(f"stop_requested is {stop_requested!r}; it must be True or False")
         logger.info("the trial %s", "requested its own stop" if stop_requested else "withdrew its request to stop")
@@ -125,4 +129,4 @@ class TrialContext:
 
 
 class NativeContext(TrialContext):
-    """What the context of every script of the Native API is."""
+    """The base of the contexts of scripts of the Native API."""

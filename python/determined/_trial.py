@@ -11,58 +11,58 @@ from determined._train_context import TrialContext
 
 
 class TrialController(abc.ABC):
-    """Drives one trial of one framework: what the loop asks of it."""
+    """Runs a trial of one framework. The loop calls these methods."""
 
     records: int = 0
-    """How many records the last ``train`` or ``validate`` went through on this rank; 0 where nobody counts."""
+    """The number of records of the last ``train`` or ``validate`` on this rank; 0 if they are not counted."""
 
     @abc.abstractmethod
     def __init__(self, trial: Any, context: Any, source: SourceSnapshot | None = None) -> None:
-        """Checks the trial and builds what its class leaves to the platform. ``source`` goes into checkpoints."""
+        """Checks the trial, and builds its parts. ``source`` is stored in checkpoints."""
 
     @classmethod
     @abc.abstractmethod
     def prepare_process(cls, env: EnvContext, threads: int) -> None:
-        """Seeds every generator of the framework and sets its threads, before the trial is built."""
+        """Seeds all generators of the framework and sets its number of threads. Called before the trial is built."""
 
     @abc.abstractmethod
     def start(self, checkpoint: str | None, uuid: str | None, *, weights_only: bool) -> dict[str, Any] | None:
-        """Builds data loaders and callbacks, then applies the checkpoint in this directory, if any.
+        """Builds data loaders and callbacks, then loads the checkpoint in this directory, if any.
 
-        Returns what the loop gave to ``save``, None where the checkpoint does not say or is only a source of weights.
+        Returns the ``loop`` that was passed to ``save``; None with ``weights_only``, or if the checkpoint has none.
         """
 
     @abc.abstractmethod
     def train(self, batches: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Trains some batches; returns the averages and the metrics of every batch."""
+        """Trains this number of batches. Returns the averages of the metrics, and the metrics of each batch."""
 
     @abc.abstractmethod
     def validate(self) -> dict[str, Any]:
-        """Validates on the whole validation set; leaves every random generator as it found it."""
+        """Validates on the whole validation set. Does not change the state of random number generators."""
 
     @abc.abstractmethod
     def save(self, directory: str, loop: dict[str, Any]) -> dict[str, Any]:
-        """Writes the complete state of training, and the loop's, into an empty directory. Returns metadata.
+        """Writes the complete state of the trial and of the loop into an empty directory. Returns metadata.
 
-        For the chief; all other ranks call ``contribute`` at the same time.
+        Called on the chief. All other ranks call ``contribute`` at the same time.
         """
 
     def contribute(self) -> None:
-        """Gives the chief this rank's part of the checkpoint that it writes."""
+        """Sends this rank's part of a checkpoint to the chief, which is in ``save``."""
 
     def stored(self, uuid: str) -> None:
-        """After a checkpoint is in storage."""
+        """Called after a checkpoint is in storage."""
 
     def close(self) -> None:
-        """After the last action, also when training failed."""
+        """Called after the last action, even if training failed."""
 
 
 class Trial(abc.ABC):
-    """Base of the trial classes that users subclass, one for each framework."""
+    """The base of the trial classes of all frameworks."""
 
     trial_controller_class: ClassVar[type[TrialController] | None] = None
     trial_context_class: ClassVar[type[TrialContext]] = TrialContext
 
     @abc.abstractmethod
     def __init__(self, context: Any) -> None:
-        """Takes the context, by position."""
+        """Receives the context as a positional argument."""

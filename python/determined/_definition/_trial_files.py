@@ -1,4 +1,4 @@
-"""What the checkpoints of all kinds of trials have in common."""
+"""The parts of checkpoints that all kinds of trials share."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def of_this_rank(rest: dict[str, Any], ranks: DistributedContext) -> dict[str, A
     if len(others) + 1 != ranks.size:
         if ranks.rank == 0:
             logger.warning(
-                "the checkpoint is of %d slots, this trial has %d: what only single slots had (generators, "
-                "waiting gradients, states of callbacks) is taken from the first",
+                "the checkpoint was saved on %d slots, but this trial has %d: all slots start with the state of the "
+                "first one (random number generators, aggregated gradients, callbacks)",
                 len(others) + 1,
                 ranks.size,
             )

@@ -97,7 +97,7 @@ def joined(env: EnvContext, client: RankClient) -> Iterator[DistributedContext]:
     """A context manager that connects the trial's ranks. A trial with one process needs no connection.
 
     Raises:
-        RanksMissing, PreemptedEarly, ChiefLost: not all ranks came.
+        RanksMissing, PreemptedEarly, ChiefLost: not all ranks connected.
         ValueError: a setting is invalid.
     """
     if env.size == 1:

@@ -29,7 +29,7 @@ _SIOCGIFADDR = 0x8915
 
 
 class Finder(Protocol):
-    """How the ranks find rank 0: through the trial's ``RankClient``, or otherwise."""
+    """How the ranks find rank 0: usually through the trial's ``RankClient``."""
 
     def publish_rendezvous(self, addresses: Sequence[str]) -> None: ...
     def rendezvous(self, timeout_seconds: float) -> list[str]: ...
@@ -37,20 +37,20 @@ class Finder(Protocol):
 
 
 class RanksMissing(Exception):
-    """Not all ranks came in time; the message names the missing ones."""
+    """Not all ranks connected in time. The message names the missing ones."""
 
 
 class PreemptedEarly(Exception):
-    """The trial was preempted before all of its ranks had come."""
+    """The trial was preempted before all of its ranks connected."""
 
 
 class ChiefLost(Exception):
-    """Rank 0 ended before all ranks had come."""
+    """Rank 0 ended before all ranks connected."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Meeting:
-    """The result of a rendezvous to which all ranks came."""
+    """The result of a rendezvous of all ranks."""
 
     store: Any
     """A ``torch.distributed.TCPStore``, served by rank 0's process."""
@@ -67,12 +67,12 @@ class Meeting:
 
 
 def meet(env: EnvContext, client: Finder, *, name: str, master: str, seconds: float) -> Meeting:
-    """Returns when every rank of the trial has come.
+    """Returns when all ranks of the trial are connected.
 
     ``name`` distinguishes this run's store from others; ``master`` is the URL whose network the ranks use.
 
     Raises:
-        RanksMissing: a rank did not come within ``seconds``.
+        RanksMissing: a rank did not connect within ``seconds``.
         PreemptedEarly, ChiefLost: the training cannot start.
     """
     if env.rank == 0:
@@ -96,7 +96,7 @@ def _as_chief(env: EnvContext, client: Finder, name: str, master: str, seconds: 
     pause = 0.005
     while waited_for:
         if time.monotonic() >= say_again:
-            client.publish_rendezvous(addresses)  # again and again: a master that was restarted has forgotten it
+            client.publish_rendezvous(addresses)  # repeated, because a master that was restarted has forgotten it
             say_again = time.monotonic() + _SAY_AGAIN_SECONDS
         if client.preempt_requested():
             store.set("go", json.dumps({"preempted": True}))
@@ -114,8 +114,8 @@ def _as_chief(env: EnvContext, client: Finder, name: str, master: str, seconds: 
     come = [json.loads(store.get(f"come/{rank}")) for rank in range(1, env.size)]
     if strangers := [str(rank) for rank, c in enumerate(come, 1) if c.get("language", "python") != "python"]:
         text = (
-            f"rank {', '.join(strangers)} is a process of C++, rank 0 is one of Python; all ranks of a trial must be "
-            "of one language"
+            f"rank {', '.join(strangers)} runs C++ and rank 0 runs Python; all ranks of a trial must use the same "
+            "language"
         )
         store.set("go", json.dumps({"error": text}))
         _linger(store, env.size - 1)
@@ -130,8 +130,8 @@ def _as_chief(env: EnvContext, client: Finder, name: str, master: str, seconds: 
 def _missing(ranks: set[int], size: int, seconds: float) -> str:
     names = ", ".join(str(rank) for rank in sorted(ranks))
     return (
-        f"{'rank' if len(ranks) == 1 else 'ranks'} {names} of {size} did not come within {seconds:g} s; the agents' "
-        "logs say why a process was not started. If they only need longer, set DET_RENDEZVOUS_TIMEOUT (seconds) in "
+        f"{'rank' if len(ranks) == 1 else 'ranks'} {names} of {size} did not connect within {seconds:g} s; see the "
+        "agents' logs for why. If they only need more time, set DET_RENDEZVOUS_TIMEOUT (seconds) in "
         "environment.environment_variables"
     )
 
@@ -153,7 +153,7 @@ def _as_other(env: EnvContext, client: Finder, name: str, seconds: float) -> Mee
             try:
                 return _come(env, store, host, port, seconds)
             except ChiefLost:
-                if client.preempt_requested():  # it gave way when this rank was about to come
+                if client.preempt_requested():  # rank 0 ended because of it, while this rank was connecting
                     raise PreemptedEarly from None
                 raise
         if client.preempt_requested():
@@ -181,9 +181,9 @@ def _come(env: EnvContext, store: Any, host: str, port: int, seconds: float) -> 
             break
         except RuntimeError as error:
             if not is_timeout(error):
-                raise ChiefLost("rank 0 ended before all ranks had come") from None
+                raise ChiefLost("rank 0 ended before all ranks connected") from None
             if time.monotonic() > end:
-                raise RanksMissing(f"rank 0 did not report within {seconds:g} s whether the other ranks came") from None
+                raise RanksMissing(f"rank 0 sent nothing for more than {seconds:g} s") from None
     with contextlib.suppress(RuntimeError):
         store.add("left", 1)
     if go.get("preempted"):
@@ -201,13 +201,17 @@ def _linger(store: Any, count: int) -> None:
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Whether a call of the store failed by a timeout only."""
+    """Whether a call of the store failed only because of a timeout."""
     text = str(error).lower()
     return "timeout" in text or "timed out" in text
 
 
 def _reach(host: str, port: int, name: str) -> Any:
-    """A connection to the store, if it is one and belongs to this run."""
+    """Connects to the store of this run.
+
+    Raises:
+        OSError: there is no store, or it belongs to another run.
+    """
     socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
     try:
         store = _connect(host, port)
@@ -215,7 +219,7 @@ def _reach(host: str, port: int, name: str) -> Any:
     except RuntimeError as error:
         raise OSError(str(error).splitlines()[0]) from None
     if found != name:
-        raise OSError("another trial's rank 0 is there")
+        raise OSError("rank 0 of another trial answers there")
     return store
 
 

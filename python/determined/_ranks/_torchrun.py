@@ -119,7 +119,7 @@ class _ThroughStore:
         return list(json.loads(self._store.get(self._key)))
 
     def preempt_requested(self) -> bool:
-        return False  # heard once they train
+        return False  # noticed later, during training
 
 
 def _is_initialized() -> bool:

@@ -82,8 +82,7 @@ def test_one_batch(
         saved = [value["uuid"] for kind, _, value in client.reports if kind == "checkpoint"]
         if not saved:
             raise RuntimeError(
-                "the trial requested its own stop before the first batch, so nothing was tested; run it without the "
-                "call of set_stop_requested()"
+                "the trial called set_stop_requested() before its first batch, so nothing was tested; remove that call"
             )
         logger.info("loading the checkpoint into a second trial")
         again = EnvContext(

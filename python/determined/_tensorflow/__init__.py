@@ -1,1 +1,1 @@
-"""What the families on TensorFlow share. Importing this package imports nothing of TensorFlow; its modules do."""
+"""Code shared by all TensorFlow trials. The package itself does not import TensorFlow; its modules do."""

@@ -1,7 +1,7 @@
-"""``optimizations.aggregation_frequency``: optimizers that step at every k-th batch, with the gradients of all k.
+"""``optimizations.aggregation_frequency``: optimizers that step on every k-th batch, with the gradients of all k.
 
-What was added up since the last step is part of each rank's own state: a trial that is interrupted between two steps
-goes on with it.
+The gradients summed since the last step are part of each rank's state, so a trial that is interrupted between two steps
+resumes with them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from determined.common import check
 
 
 class Waiting:
-    """The sums of gradients that wait for their step, outside of graphs."""
+    """The sums of gradients since the last step, for code outside of graphs."""
 
     def __init__(self) -> None:
         self._variables: list[Any] = []
         self._saved: list[Any] = []
 
     def add(self, like: Any) -> Any:
-        """A new sum: zero, or what was saved of it."""
+        """Adds a sum for the variable ``like``: its restored value, or zero."""
         at = len(self._variables)
         with tf.init_scope():
             start = self._saved[at] if at < len(self._saved) else tf.zeros(like.shape, like.dtype)
@@ -36,17 +36,19 @@ class Waiting:
         return [one.numpy() for one in self._variables]
 
     def restore(self, saved: list[Any]) -> None:
-        """Puts back what ``state`` returned, for sums that are there and for those that are still to come."""
+        """Restores what ``state`` returned, for sums that exist and for those that ``add`` creates later."""
         self._saved = list(saved)
         for variable, value in zip(self._variables, saved, strict=False):
             variable.assign(value)
 
 
 def wrap(optimizer: Any, env: EnvContext, ranks: DistributedContext, waiting: Waiting | None = None) -> Any:
-    """An optimizer that applies the mean of all ranks' gradients, when it is time to.
+    """Wraps an optimizer: it applies gradients averaged over ranks, on every k-th batch.
 
-    ``waiting`` is where an optimizer of Keras keeps its sums; those of TensorFlow's first generation keep them in local
-    variables of their graph.
+    A Keras optimizer keeps its sums in ``waiting``; a ``tf.compat.v1.train`` optimizer in local variables of its graph.
+
+    Raises:
+        CheckFailedError: ``aggregation_frequency`` is above 1 for a Keras optimizer without ``waiting``.
     """
     config = env.experiment_config
     frequency, average = config.get_aggregation_frequency(), config.average_aggregated_gradients()
@@ -63,12 +65,12 @@ def wrap(optimizer: Any, env: EnvContext, ranks: DistributedContext, waiting: Wa
     check.fail(
         f"optimizations.aggregation_frequency {frequency} with a {type(optimizer).__name__}",
         "an optimizer of tf.compat.v1.train",
-        "an optimizer of Keras steps at every k-th batch in a TFKerasTrial only",
+        "Keras optimizers can aggregate gradients only in a TFKerasTrial",
     )
 
 
 class _Turn:
-    """Which batches are those of a step, and what of a sum is applied then."""
+    """Decides on which batches to step, and scales the sums that are applied."""
 
     def __init__(self, frequency: int, average: bool) -> None:
         self._frequency = frequency
@@ -82,9 +84,10 @@ class _Turn:
 
 
 class AggregatingOptimizer(_exchange.DistributedOptimizer):
-    """As its base, at every k-th batch. ``compute_gradients`` gives zeros at the others, and nothing is applied then.
+    """A ``DistributedOptimizer`` that steps on every k-th batch.
 
-    The global step counts batches, as without aggregation.
+    On the other batches, ``compute_gradients`` returns zeros and nothing is applied. The global step counts batches, as
+    without aggregation.
     """
 
     def __init__(self, inner: Any, ranks: DistributedContext, *, compress: bool, frequency: int, average: bool) -> None:

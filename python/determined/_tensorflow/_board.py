@@ -1,4 +1,4 @@
-"""Where callbacks of TensorFlow write their event files."""
+"""The directory where TensorFlow callbacks write their event files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from determined.tensorboard import get_base_path
 
 
 def directory(run: str = "") -> str:
-    """The directory of this process; what the chief has there is kept with the checkpoints at every report.
+    """The directory of this process. The chief's files there are stored with the checkpoints at every report.
 
-    Who writes at the same time as others names a ``run``: of a directory TensorBoard follows one file only.
+    Concurrent writers must use different ``run`` names, because TensorBoard follows only one file per directory.
     """
     return str(get_base_path() / run)

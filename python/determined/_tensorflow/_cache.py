@@ -1,7 +1,7 @@
-"""Data sets that are computed once and then read from LMDB, record by record in any order.
+"""Data sets that are computed once, then read from LMDB in any order of records.
 
-A cache is a directory with ``data.mdb`` and ``meta.json``. It is written beside its place and moved there whole, under
-a lock where the file system has locks: whoever sees it sees all of it. Every record carries a checksum.
+A cache is a directory with ``data.mdb`` and ``meta.json``. It is written to a temporary directory and renamed, under a
+lock if the file system has locks, so readers never see an incomplete cache. Every record has a checksum.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from determined.common import check
 logger = logging.getLogger("determined.data")
 
 _FORMAT = 2
-_MAP_BYTES = 1 << 40  # of addresses; the file is as large as its records
+_MAP_BYTES = 1 << 40  # of address space; the file is only as large as its records
 _BATCH = 32
 _BATCHES_PER_TRANSACTION = 32
 _CHECKSUM_BYTES = 4
 
 
 class CorruptCacheError(Exception):
-    """A cached data set is not what was written; it is built again when the trial starts again."""
+    """A cached data set is damaged. It is rebuilt when the trial is restarted."""
 
 
 class Cache:
@@ -63,10 +63,10 @@ class Cache:
         self._directory = directory
 
     def block(self, numbers: Iterable[int]) -> Any:
-        """Some records, as ``Layout.decode`` gives them.
+        """The records with these numbers, as ``Layout.decode`` returns them.
 
         Raises:
-            CorruptCacheError: the checksum of one is wrong; the cache will be built again.
+            CorruptCacheError: a record is missing or its checksum is wrong. The cache will be rebuilt.
         """
         read, checksum = self._reading.get, zlib.crc32
         records = []
@@ -86,8 +86,8 @@ class Cache:
         with contextlib.suppress(OSError):
             (self._directory / "meta.json").unlink()
         return CorruptCacheError(
-            f"record {number} of the cached data set {self._directory} is damaged; it will be built again when "
-            "the trial starts again"
+            f"record {number} of the cached data set {self._directory} is damaged; it is rebuilt when the "
+            "trial is restarted"
         )
 
     def close(self) -> None:
@@ -96,13 +96,16 @@ class Cache:
 
 
 _open_caches: dict[pathlib.Path, Cache] = {}
-"""LMDB is opened once in a process."""
+"""LMDB allows a process to open a directory only once."""
 
 
 def opened(directory: pathlib.Path, make: Callable[[], Any], bucket: Bucket | None = None) -> Cache:
-    """The cache of a directory; built from the data set that ``make`` gives where it is not there or is damaged.
+    """Opens the cache in a directory. If it is missing or damaged, builds it from the data set that ``make`` returns.
 
-    With a bucket the directory is a copy of what is there, and all machines use what the first of them wrote.
+    With a bucket, the directory is a local copy of the cache in the bucket, which the first machine writes.
+
+    Raises:
+        CorruptCacheError: the cache in the bucket cannot be read.
     """
     directory = directory.absolute()
     directory.parent.mkdir(parents=True, exist_ok=True)
@@ -124,21 +127,23 @@ def opened(directory: pathlib.Path, make: Callable[[], Any], bucket: Bucket | No
         if bucket is None or not _fetched(directory, bucket):
             _build(directory, make)
             if bucket is not None and not _in_bucket.publish(directory, bucket):
-                shutil.rmtree(directory)  # another machine was faster, and all shall read the same
+                shutil.rmtree(directory)  # another machine was faster; all machines use its cache
                 if not _fetched(directory, bucket):
-                    raise CorruptCacheError(f"the cached data set {bucket} cannot be read, and another machine owns it")
+                    raise CorruptCacheError(
+                        f"the cached data set {bucket}, which another machine wrote, cannot be read"
+                    )
         return _open_caches.setdefault(directory, Cache(directory))
 
 
 def _fetched(directory: pathlib.Path, bucket: Bucket) -> bool:
-    """Whether the bucket had it, whole."""
+    """Whether the bucket has an intact cache, which is now in ``directory``."""
     with _beside(directory) as building:
         if not _in_bucket.fetch(building, bucket):
             return False
         try:
             Cache(building).close()
         except CorruptCacheError as error:
-            logger.warning("%s; rebuilding it, from %s", error, bucket)
+            logger.warning("%s; rebuilding the cached data set %s", error, bucket)
             _in_bucket.retract(bucket)
             return False
         building.rename(directory)
@@ -148,9 +153,9 @@ def _fetched(directory: pathlib.Path, bucket: Bucket) -> bool:
 
 @contextlib.contextmanager
 def _beside(directory: pathlib.Path) -> Iterator[pathlib.Path]:
-    """An empty directory to make a cache in; what is in it at the end goes."""
+    """An empty temporary directory for building a cache; it is deleted at the end."""
     for left in directory.parent.glob(f"{directory.name}.building-*"):
-        shutil.rmtree(left, ignore_errors=True)  # of a process that was killed: the lock is ours
+        shutil.rmtree(left, ignore_errors=True)  # left by a process that was killed; this process has the lock
     building = directory.with_name(f"{directory.name}.building-{uuid.uuid4().hex}")
     building.mkdir()
     try:
@@ -162,7 +167,7 @@ def _beside(directory: pathlib.Path) -> Iterator[pathlib.Path]:
 def _build(directory: pathlib.Path, make: Callable[[], Any]) -> None:
     with _beside(directory) as building:
         spec, count = _write(building, make)
-        check.gt(count, 0, f"the records of the data set to be cached in {directory}")
+        check.gt(count, 0, f"the number of records to cache in {directory}")
         size = (building / "data.mdb").stat().st_size
         meta = {"format": _FORMAT, "records": count, "spec": _encoded(spec), "bytes": size}
         with (building / "meta.json").open("w") as file:
@@ -172,7 +177,7 @@ def _build(directory: pathlib.Path, make: Callable[[], Any]) -> None:
         try:
             building.rename(directory)
         except OSError:
-            if not directory.exists():  # another machine was faster, where there are no locks
+            if not directory.exists():  # without locks, another machine may have been faster
                 raise
         logger.info("cached %d records in %s", count, directory)
 
@@ -183,7 +188,7 @@ def _write(directory: pathlib.Path, make: Callable[[], Any]) -> tuple[Any, int]:
     try:
         with tf.Graph().as_default():
             dataset = make()
-            check.is_instance(dataset, tf.data.Dataset, "the decorated function makes the data set to cache")
+            check.is_instance(dataset, tf.data.Dataset, "the decorated function must return the data set to cache")
             layout = Layout(dataset.element_spec)
             iterator = v1.data.make_initializable_iterator(without_tuning(layout.prepared(dataset, _BATCH)))
             batch = iterator.get_next()
@@ -231,7 +236,7 @@ def _locked(path: pathlib.Path) -> Iterator[None]:
         except BlockingIOError:
             logger.info("waiting for another process to build %s", path.with_suffix(""))
             fcntl.flock(file, fcntl.LOCK_EX)
-        except OSError:  # no locks on this file system: moving the whole into place is what keeps it right
+        except OSError:  # this file system has no locks; the atomic rename is enough
             yield
             return
         yield

@@ -1,4 +1,4 @@
-"""``tf.contrib``, as far as what was in it is somewhere else now."""
+"""``tf.contrib``: the parts of it that later versions of TensorFlow have under other names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _l2(scale: float, scope: str | None = None) -> Callable[[Any], Any]:
 
 
 def _clip_gradients_by_norm(optimizer: Any, clip_norm: float) -> Any:
-    """The same optimizer, whose gradients together have at most this norm when they are applied."""
+    """Makes an optimizer clip its gradients to this global norm before it applies them."""
     apply = optimizer.apply_gradients
 
     def clipped(grads_and_vars: Any, *args: Any, **options: Any) -> Any:
@@ -44,7 +44,7 @@ def _clip_gradients_by_norm(optimizer: Any, clip_norm: float) -> Any:
 
 
 def _parts() -> dict[str, dict[str, Any]]:
-    """The names that there are, by the module below ``tf.contrib``."""
+    """The available names of each module of ``tf.contrib``."""
     cells = ("BasicLSTMCell", "LSTMCell", "GRUCell", "BasicRNNCell", "MultiRNNCell", "DropoutWrapper", "LSTMStateTuple")
     data = vars(v1.data.experimental)
     framework = ("arg_scope", "add_arg_scope")
@@ -76,7 +76,7 @@ def _parts() -> dict[str, dict[str, Any]]:
 
 
 def module() -> Any:
-    """``tf.contrib`` with what there is of it; what is gone for good says so."""
+    """A module ``tf.contrib`` with the available names. Other names raise an error that says so."""
     return _module("contrib", _parts())
 
 
@@ -88,7 +88,7 @@ def _module(path: str, names: Mapping[str, Any]) -> Any:
     def missing(name: str) -> Any:
         there = ", ".join(sorted(names))
         raise AttributeError(
-            f"tf.{path}.{name} went away with TensorFlow 1, and nothing takes its place; tf.{path} has {there}"
+            f"tf.{path}.{name} was removed with TensorFlow 1 and has no replacement; tf.{path} has {there}"
         )
 
     if path == "contrib":

@@ -1,4 +1,4 @@
-"""What drives the trials of all families on TensorFlow: where they begin, and what their checkpoints have in common."""
+"""The base of the controllers of TensorFlow trials: starting, and the common part of their checkpoints."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ STATE_FILE = "trial-state.pkl"
 class TensorFlowController(TrialController):
     """The base of the controllers.
 
-    ``trial-state.pkl`` holds what else than the model a trial needs to go on as if it had never stopped: generators,
-    the loop, and of other ranks what only they have.
+    ``trial-state.pkl`` holds what a trial needs to resume bit-exactly besides the model: random number generators, the
+    state of the loop, and the state that only single ranks have.
     """
 
     family: ClassVar[str]
@@ -56,17 +56,17 @@ class TensorFlowController(TrialController):
 
     @abc.abstractmethod
     def _begin(self, checkpoint: str | None, own: dict[str, Any], *, weights_only: bool) -> None:
-        """Makes everything ready for the first batch. ``own`` is what ``_own_state`` gave on this rank."""
+        """Prepares everything for the first batch. ``own`` is what ``_own_state`` returned on this rank."""
 
     @abc.abstractmethod
     def _write(self, directory: pathlib.Path) -> None:
-        """Writes the model, with its optimizers."""
+        """Writes the model and its optimizers."""
 
     def _written(self, directory: pathlib.Path) -> None:
-        """Everything is written; what the user adds is kept, too."""
+        """Called when everything is written: the user may add files to the checkpoint."""
 
     def _own_state(self) -> dict[str, Any]:
-        """What only this rank has."""
+        """The state that only this rank has."""
         return {"rng_state": _rng.state()}
 
     def save(self, directory: str, loop: dict[str, Any]) -> dict[str, Any]:

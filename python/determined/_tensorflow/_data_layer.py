@@ -30,13 +30,13 @@ class CachingContext:
     def cache_train_dataset(
         self, dataset_id: str, dataset_version: str, shuffle: bool = False, skip_shuffle_at_epoch_end: bool = False
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """A decorator for the function that makes the data set of training.
+        """A decorator for the function that returns the training data set.
 
-        The data set is stored under its id and version when it is first used; later the function is not called. With
-        ``shuffle`` its records come in an order by the trial's seed, and in another one in every epoch unless
-        ``skip_shuffle_at_epoch_end``. On several slots each reads a share of its own. Batch, augment and shuffle more
-        after it; never repeat. A trial that goes on enters the data at its place at once, unless what follows shuffles,
-        filters or draws: then it runs up to its place.
+        The data set is stored under its id and version when it is first used; after that, the function is not called.
+        With ``shuffle``, the trial's seed determines the order of the records, which differs in every epoch unless
+        ``skip_shuffle_at_epoch_end`` is set. Each slot reads its share. Batch, augment and shuffle the result as you
+        like, but do not repeat it. A resumed trial starts reading at its position, unless later steps shuffle, filter
+        or draw random numbers: then it runs the input up to its position.
 
         Example::
 
@@ -50,7 +50,7 @@ class CachingContext:
 
         def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
             def cached(*args: Any, **options: Any) -> Any:
-                check.is_none(self._training, "cache_train_dataset() may be called once")
+                check.is_none(self._training, "cache_train_dataset() may be called only once")
                 if getattr(self._context, "dataset_wrapped", False):
                     check.fail(
                         "both wrap_dataset() and cache_train_dataset()",
@@ -70,7 +70,7 @@ class CachingContext:
     def cache_validation_dataset(
         self, dataset_id: str, dataset_version: str, shuffle: bool = False
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """As ``cache_train_dataset``, for the data set of validation: every validation reads it in the same order."""
+        """As ``cache_train_dataset``, for the validation data set. Every validation reads it in the same order."""
         where, bucket = self._place(dataset_id, dataset_version, "val")
 
         def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,7 +106,7 @@ class CachingContext:
         )
 
     def enter(self, dataset: Any, trained: int) -> bool:
-        """Lets a data set over the cache begin after so many batches; False where it has to run up to there."""
+        """Makes a cached data set start after ``trained`` batches; False if it must be run up to there instead."""
         if self._training is None:
             return False
         batch = self._context.get_per_slot_batch_size()
@@ -126,12 +126,12 @@ class CachingContext:
 
 
 def place(config: Mapping[str, Any]) -> tuple[pathlib.Path, Bucket | None]:
-    """Where cached data sets are, by the section ``data_layer`` of an experiment configuration: a directory of this
-    machine, and the bucket that it is a copy of.
+    """Where cached data sets are stored, by ``data_layer`` of an experiment configuration: a directory of this machine
+    and, if it is a local copy of a bucket, the bucket.
 
     Raises:
-        AssertionError: there is no such type.
-        InvalidConfigurationException: the section cannot be used.
+        AssertionError: ``data_layer.type`` is unknown.
+        InvalidConfigurationException: another field of the section is invalid.
     """
     section = config.get("data_layer") or {"type": "shared_fs"}
     kind = section.get("type", "shared_fs")

@@ -1,8 +1,8 @@
-"""The same numbers from the same input, for every operation.
+"""Deterministic operations: the same results from the same input.
 
-With determinism switched on, TensorFlow writes the cross entropies of a softmax as ten operations and more instead of
-one, for the one differs from run to run on GPUs. On a CPU it does not, so without a GPU it stays one: steps of small
-models take a quarter less.
+In deterministic mode, TensorFlow builds softmax cross entropies from ten or more operations, because its fused
+operation is not deterministic on GPUs. On CPUs it is, so without a GPU the fused operation is used: steps of small
+models take a quarter less time.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ _own_get_seed = random_seed.get_seed
 
 
 def enable(seed: int = 0) -> None:
-    """Switches determinism on for this process; calling it again changes only the seed."""
+    """Turns deterministic mode on for this process. Further calls change only the seed."""
     tf.config.experimental.enable_op_determinism()
     _graph_seed[:] = [seed % 2**31]
     if random_seed.get_seed is not _seed_of_operation:
         random_seed.get_seed = _seed_of_operation
     module: Any = nn_ops
     for name in _CROSS_ENTROPIES if not tf.config.list_physical_devices("GPU") else ():
-        own = getattr(module, name, None)  # other versions may have other names
+        own = getattr(module, name, None)  # the name may differ in other versions
         if own is not None and not getattr(own, "is_one_operation", False):
             setattr(module, name, _as_one_operation(own))
 
 
 def _seed_of_operation(op_seed: int | None) -> Any:
-    """As TensorFlow's own; a graph without a seed, such as ``model_to_estimator`` makes, gets the trial's."""
+    """As TensorFlow's ``get_seed``, but a graph without a seed (from ``model_to_estimator``) gets the trial's."""
     if op_seed is None and not tf.executing_eagerly() and (graph := v1.get_default_graph()).seed is None:
         graph.seed = _graph_seed[0]
     return _own_get_seed(op_seed)
 
 
 class _Off:
-    """The configuration as a cross entropy is to see it."""
+    """TensorFlow's configuration, with deterministic mode shown as off."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(config, name)

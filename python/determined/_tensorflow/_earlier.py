@@ -1,7 +1,7 @@
-"""Puts the names that code of an earlier TensorFlow uses where it looks for them.
+"""Provides the names of earlier versions of TensorFlow.
 
-Names that are gone come back, and the optimizers of Keras are those of the time again. Nothing else changes: a name
-that has another meaning in TensorFlow 2 has that meaning.
+Removed names are available again, and the Keras optimizers are the legacy ones. Nothing else changes: a name with
+another meaning in TensorFlow 2 keeps that meaning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ABSENT: Any = object()
 
 
 class _Changes:
-    """What was put where, so that it can be taken away."""
+    """The attributes that were set, so that they can be restored."""
 
     def __init__(self) -> None:
         self._before: list[tuple[Any, str, Any]] = []
@@ -49,21 +49,21 @@ _taken: list[_Changes] = []
 
 
 def take() -> None:
-    """From now on, for the whole process."""
+    """Provides the earlier names from now on, in the whole process."""
     if not _taken:
         _taken.append(_Changes())
         _apply(_taken[0])
 
 
 def give_back() -> None:
-    """Makes everything as it was before."""
+    """Undoes ``take``."""
     while _taken:
         _taken.pop().undo()
 
 
 @contextlib.contextmanager
 def taken(wanted: bool) -> Iterator[None]:
-    """While code runs that was written for it."""
+    """Provides the earlier names inside the block, if ``wanted``."""
     if not wanted or _taken:
         yield
         return
@@ -75,8 +75,7 @@ def taken(wanted: bool) -> Iterator[None]:
 
 
 def alias_private_keras() -> None:
-    """Makes ``tensorflow.python.keras`` mean ``tf.keras``; what TensorFlow has there by itself is an old copy, whose
-    layers and models ``tf.keras`` does not know."""
+    """Makes ``tensorflow.python.keras``, an old copy of Keras that does not work with ``tf.keras``, an alias of it."""
     importlib.import_module("tensorflow.keras")
     for name in ("", *(f".{one}" for one in _below(_KERAS))):
         sys.modules[f"tensorflow.python.keras{name}"] = sys.modules[_KERAS + name]
@@ -95,7 +94,7 @@ def _apply(changes: _Changes) -> None:
     changes.put(tf.train.experimental, "enable_mixed_precision_graph_rewrite", earlier.rewrite_graphs)
     changes.put(v1, "contrib", contrib := _contrib.module())
     changes.put(tf, "contrib", contrib)
-    for name in _HINTS:  # they never had an effect on results
+    for name in _HINTS:  # none of them affects results
         changes.put(tf.data.experimental.OptimizationOptions, name, None)
     changes.put(tf.data.experimental.OptimizationOptions, "map_vectorization", types.SimpleNamespace())
     for ours, firsts in _counterparts():
@@ -122,8 +121,8 @@ def _of_keras(earlier: Any) -> dict[str, dict[str, Any]]:
 
 
 def _modules_of_keras(suffix: str) -> list[Any]:
-    """All modules that are called so: a module of Keras that is imported by ``from tensorflow.keras.utils import …`` is
-    a second copy of the one that ``tf.keras.utils`` is."""
+    """All modules of this name. ``from tensorflow.keras.utils import …`` imports a second copy of the module that
+    ``tf.keras.utils`` is."""
     names = (f"{_KERAS}.{suffix}", f"tensorflow.keras.{suffix}", f"keras.{suffix}", f"keras.api._v1.keras.{suffix}")
     found = []
     for name in names:
@@ -137,14 +136,14 @@ def _below(name: str) -> list[str]:
 
 
 def _counterparts() -> Iterator[tuple[Any, list[Any]]]:
-    """Each module of TensorFlow 2, with those of TensorFlow 1 that have a place of its."""
+    """Each module of TensorFlow 2, with the modules of TensorFlow 1 that correspond to it."""
     for one in (tf, v1):
-        one.keras.optimizers, one.estimator.Estimator  # noqa: B018  # loads what is loaded late
+        one.keras.optimizers, one.estimator.Estimator  # noqa: B018  # triggers lazy loading
     found: dict[str, tuple[Any, list[Any]]] = {}
     todo: list[tuple[Any, Any]] = [(tf.keras, v1.keras), (tf, v1)]
     while todo:
         ours, first = todo.pop(0)
-        name = ours.__name__.replace("tensorflow.keras", _KERAS)  # one that was imported by that name is a copy
+        name = ours.__name__.replace("tensorflow.keras", _KERAS)  # a module imported by that name is a copy
         real = sys.modules.get(name, ours)
         firsts = found.setdefault(real.__name__, (real, []))[1]
         if first in firsts:

@@ -1,4 +1,4 @@
-"""What Keras had under its names before TensorFlow 2.11, in terms of what it has now."""
+"""Names of Keras before TensorFlow 2.11, implemented with those of the installed version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES = ("Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSprop", "
 
 
 def _optimizer(name: str) -> Any:
-    """An optimizer of the earlier kind; called with an option that only the new one has, it gives a new one."""
+    """A legacy optimizer. With an option that only the new optimizer has, the call returns the new one."""
     earlier, new = getattr(_keras.optimizers.legacy, name), getattr(_keras.optimizers, name)
 
     def make(cls: Any, *args: Any, **options: Any) -> Any:
@@ -36,7 +36,7 @@ _own_get, _own_deserialize = _keras.optimizers.get, _keras.optimizers.deserializ
 
 
 def _made(class_name: Any, config: dict[str, Any]) -> Any:
-    """An optimizer of the earlier kind; None if there is none of this name, or if a new one is asked for."""
+    """A legacy optimizer; None if there is none of this name, or if the configuration asks for a new one."""
     kind = {name.lower(): one for name, one in OPTIMIZERS.items()}.get(str(class_name).lower())
     if kind is None or config.get("is_legacy_optimizer", True) is False:
         return None
@@ -44,7 +44,7 @@ def _made(class_name: Any, config: dict[str, Any]) -> Any:
 
 
 def _of_keras(first: Any) -> Any:
-    """Keras's own for an optimizer of TensorFlow 1, which Keras takes in graphs only."""
+    """The Keras optimizer for one of TensorFlow 1, which Keras accepts only in graphs."""
     given = vars(first)
     for kind, name, options in (
         (v1.train.AdamOptimizer, "Adam", ("_lr", "_beta1", "_beta2", "_epsilon")),
@@ -60,7 +60,7 @@ def _of_keras(first: Any) -> Any:
 
 
 def get_optimizer(identifier: Any, **options: Any) -> Any:
-    """As ``tf.keras.optimizers.get``; a name and a configuration give an optimizer of the earlier kind."""
+    """As ``tf.keras.optimizers.get``, but a name or a configuration gives a legacy optimizer."""
     if isinstance(identifier, dict):
         return deserialize_optimizer(identifier)
     if isinstance(identifier, v1.train.Optimizer) and tf.executing_eagerly():
@@ -70,13 +70,13 @@ def get_optimizer(identifier: Any, **options: Any) -> Any:
 
 
 def deserialize_optimizer(config: Any, custom_objects: Any = None, **options: Any) -> Any:
-    """As ``tf.keras.optimizers.deserialize``, likewise."""
+    """As ``tf.keras.optimizers.deserialize``, but returns a legacy optimizer."""
     made = _made(config.get("class_name"), dict(config.get("config") or {}))
     return _own_deserialize(config, custom_objects, **options) if made is None else made
 
 
 class _LinearCosine(_Schedule):  # type: ignore[misc]
-    """A rate that falls in a line and swings by a cosine."""
+    """A learning rate with linear cosine decay."""
 
     def __init__(
         self,
@@ -113,8 +113,8 @@ class LinearCosineDecay(_LinearCosine):
 
 
 class NoisyLinearCosineDecay(_LinearCosine):
-    """``tf.keras.experimental.NoisyLinearCosineDecay``; its noise follows from the step, so that a resumed trial has
-    the same."""
+    """``tf.keras.experimental.NoisyLinearCosineDecay``. The noise depends only on the step, so a resumed trial has the
+    same noise."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class NoisyLinearCosineDecay(_LinearCosine):
 
 
 class PeepholeLSTMCell(_Cell):  # type: ignore[misc]
-    """``tf.keras.experimental.PeepholeLSTMCell``: the gates see the state of the cell, too."""
+    """``tf.keras.experimental.PeepholeLSTMCell``: the gates also see the cell state."""
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
@@ -162,13 +162,13 @@ class PeepholeLSTMCell(_Cell):  # type: ignore[misc]
 
 
 def multi_gpu_model(model: Any, gpus: Any = None, cpu_merge: bool = True, cpu_relocation: bool = False) -> Any:
-    """``tf.keras.utils.multi_gpu_model``: the model itself."""
+    """``tf.keras.utils.multi_gpu_model``: returns the model itself."""
     logger.warning("multi_gpu_model() returns the model itself; set resources.slots_per_trial to train on several GPUs")
     return model
 
 
 class Policy(_Policy):  # type: ignore[misc]
-    """``tf.keras.mixed_precision.experimental.Policy``: the scale of losses is given to the optimizer now."""
+    """``tf.keras.mixed_precision.experimental.Policy``. In later versions, the optimizer has the loss scale."""
 
     def __init__(self, name: str, loss_scale: Any = "auto") -> None:
         super().__init__(name)
@@ -205,4 +205,4 @@ def predict_proba(self: Any, x: Any, batch_size: int | None = 32, verbose: int =
     return self.predict(x, batch_size=batch_size, verbose=verbose)
 
 
-CuDNNLSTM, CuDNNGRU = _keras.layers.LSTM, _keras.layers.GRU  # which use cuDNN by themselves where they can
+CuDNNLSTM, CuDNNGRU = _keras.layers.LSTM, _keras.layers.GRU  # they use cuDNN if possible

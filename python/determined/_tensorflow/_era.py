@@ -1,7 +1,7 @@
-"""Which TensorFlow a model definition was written for.
+"""Which version of TensorFlow a model definition was written for.
 
-The platform brings one version. Code of an earlier one gets the names and classes that it was written for
-(docs/decisions/0038): `_earlier` puts them there.
+The platform has one version. For code written for an earlier one, `_earlier` provides the names and classes of that
+version (docs/decisions/0038).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ logger = logging.getLogger("determined")
 _IMAGE = re.compile(r"(?:^|[-:/])tf-?(\d+)\.(\d+)")
 _STEPS = ("max_steps", "target_trial_steps", "step_budget", "steps_per_round")
 _NEW_OPTIMIZERS = (2, 11)
-"""The version whose Keras has other optimizers under the old names."""
+"""The version in which Keras replaced its optimizers under the same names."""
 
 
 class Era(enum.Enum):
@@ -34,15 +34,16 @@ class Era(enum.Enum):
 class Verdict(NamedTuple):
     era: Era
     reason: str
-    """Where it shows, for the log."""
+    """What the decision is based on, for the log."""
 
 
 def of(config: Mapping[str, Any], directory: pathlib.Path) -> Verdict:
-    """The version that the trial of this configuration was written for, and what says so.
+    """The version that the trial of this configuration was written for, and the reason.
 
-    A version that is named decides: in ``requirements.txt``, else in ``environment.image``. If none is, a trial class
-    and a script of the Native API are code of the time before Keras changed its optimizers, and of TensorFlow 1 if they
-    use names that only TensorFlow 1 has. What starts as a command is never touched.
+    The version in ``requirements.txt`` or else in ``environment.image`` decides. If neither names one, a trial class or
+    a script of the Native API was written for TensorFlow 1 if it uses names that only TensorFlow 1 has or its length is
+    given in steps, and otherwise for TensorFlow 2.10 or earlier. Scripts that start as a command, and searches with
+    ``max_time``, use the installed version.
     """
     families = _families.on_tensorflow(directory, config)
     if not families:
@@ -85,14 +86,14 @@ def _names_its_version(directory: pathlib.Path) -> bool:
 
 
 def only_in_one(names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Those of the names that only TensorFlow 1 has, and those that only TensorFlow 2 has, without ``tensorflow.``"""
+    """The names that only TensorFlow 1 has, and those that only TensorFlow 2 has, without ``tensorflow.``"""
     from determined._tensorflow._framework import tf, v1
 
     first: list[str] = []
     second: list[str] = []
     whole = sorted(names)
     for name, after in zip(whole, [*whole[1:], ""], strict=True):
-        if after.startswith(f"{name}."):  # a part of it
+        if after.startswith(f"{name}."):  # a prefix of the next name
             continue
         head, _, rest = name.partition(".")
         if head != "tensorflow" or not rest or rest.startswith(("compat.", "python.", "keras.")):
@@ -115,7 +116,7 @@ def _has(module: Any, path: str) -> bool:
 
 
 def prepare(config: Mapping[str, Any], directory: pathlib.Path, *, quiet: bool = False) -> None:
-    """Makes this process fit for the code of a model definition, which is not imported yet."""
+    """Prepares this process for the code of a model definition. Call it before that code is imported."""
     era, reason = of(config, directory)
     if era is Era.OURS:
         return
@@ -126,7 +127,7 @@ def prepare(config: Mapping[str, Any], directory: pathlib.Path, *, quiet: bool =
     if any(name.startswith("tensorflow.python.keras") for name in names):
         _earlier.alias_private_keras()
     _earlier.take()
-    for message in ("The `lr` argument is deprecated", r"`tf\.layers\."):  # who uses them knows
+    for message in ("The `lr` argument is deprecated", r"`tf\.layers\."):  # nothing to do about it in old code
         warnings.filterwarnings("ignore", message=message)
     first = era is Era.FIRST and "keras" not in _families.on_tensorflow(directory, config)
     if first:
@@ -136,5 +137,5 @@ def prepare(config: Mapping[str, Any], directory: pathlib.Path, *, quiet: bool =
             "`import tensorflow` imports tensorflow.compat.v1" if first else "tf.keras.optimizers are the legacy ones"
         )
         installed = ".".join(tf.__version__.split(".")[:2])
-        told = "The code is taken to be for %s (%s): %s. To use TensorFlow %s as it is, set environment.image to tf-%s"
+        told = "treating the code as %s code (%s): %s. To use TensorFlow %s as it is, set environment.image to tf-%s"
         logger.info(told, era.value, reason, meaning, installed, installed)

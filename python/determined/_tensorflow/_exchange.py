@@ -1,7 +1,7 @@
-"""Gradients and variables of several ranks, over the ranks' own connection.
+"""Exchange of gradients and variables between ranks, over the ranks' own connections.
 
-All gradients that an optimizer computes travel as one buffer for each type, laid out by the order of the variables, and
-come back as the mean over ranks: the sums are formed in the same order before and after a pause.
+The gradients of an optimizer are sent as one buffer per data type, in the order of the variables, and averaged over
+ranks. The order of summation is the same before and after a pause.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from determined._tensorflow._framework import tf, v1
 def mean_of(
     gradients: Sequence[Any], variables: Sequence[Any], ranks: DistributedContext, *, compress: bool, groups: Any = None
 ) -> list[Any]:
-    """Operations that give the mean of each gradient over all ranks; None stays None.
+    """The mean of each gradient over all ranks, as tensors of the same shapes; None stays None.
 
-    Every rank has to call this for the same variables, in the same order. ``groups`` keeps connections for the next
-    call: for code whose calls never overlap.
+    Every rank must call this for the same variables, in the same order. ``groups`` keeps connections for the next call;
+    pass it only if calls never overlap.
     """
     dense: list[Any] = [None if g is None else tf.convert_to_tensor(g) for g in gradients]
     result: list[Any] = list(dense)
@@ -44,7 +44,7 @@ def mean_of(
 
 
 class Reduction:
-    """Averages a buffer over all ranks; in a group of its own, so that several may be under way in any order."""
+    """Averages a buffer over all ranks. Each object has its own process group, so several may run in any order."""
 
     def __init__(self, ranks: DistributedContext) -> None:
         import torch.distributed as dist
@@ -65,7 +65,7 @@ class Reduction:
 
 
 def distribute(optimizer: Any, ranks: DistributedContext, *, compress: bool) -> Any:
-    """An optimizer that applies the mean of all ranks' gradients."""
+    """Wraps an optimizer: it applies gradients averaged over ranks."""
     if isinstance(optimizer, v1.train.Optimizer):
         return DistributedOptimizer(optimizer, ranks, compress=compress)
     kind, exchange = type(optimizer), means(ranks, compress=compress)
@@ -80,16 +80,16 @@ def distribute(optimizer: Any, ranks: DistributedContext, *, compress: bool) -> 
 
 
 def means(ranks: DistributedContext, *, compress: bool) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
-    """As ``mean_of``, over the same connections at every call."""
+    """``mean_of`` that reuses its connections in every call."""
     groups: dict[Any, Reduction] = {}
     return lambda gradients, variables: mean_of(gradients, variables, ranks, compress=compress, groups=groups)
 
 
 def changed(optimizer: Any, apply_gradients: Callable[..., Any]) -> Any:
-    """An optimizer of Keras with another ``apply_gradients``."""
+    """Replaces ``apply_gradients`` of a Keras optimizer, in place."""
     kind = type(optimizer)
     if getattr(optimizer, "jit_compile", False):
-        optimizer.jit_compile = False  # no compiled code waits for other ranks, or for its turn
+        optimizer.jit_compile = False  # compiled code cannot wait for other ranks
     optimizer.__class__ = type(
         kind.__name__, (kind,), {"apply_gradients": apply_gradients, "__module__": kind.__module__}
     )
@@ -97,10 +97,10 @@ def changed(optimizer: Any, apply_gradients: Callable[..., Any]) -> Any:
 
 
 class DistributedOptimizer(v1.train.Optimizer):  # type: ignore[misc]
-    """A wrapped optimizer of several ranks.
+    """A wrapped optimizer on several ranks.
 
-    Gradients are those of all ranks from ``compute_gradients`` on, so that clipping sees them; gradients that come from
-    elsewhere are exchanged when they are applied.
+    ``compute_gradients`` returns averaged gradients, so gradient clipping sees them. Gradients from elsewhere are
+    averaged when they are applied.
     """
 
     def __init__(self, inner: Any, ranks: DistributedContext, *, compress: bool) -> None:
@@ -109,7 +109,7 @@ class DistributedOptimizer(v1.train.Optimizer):  # type: ignore[misc]
         self._ranks = ranks
         self._compress = compress
         self._exchanged: Any = weakref.WeakSet()
-        """The graphs whose gradients are exchanged already."""
+        """The graphs in which ``compute_gradients`` has averaged the gradients."""
 
     def compute_gradients(self, *args: Any, **options: Any) -> list[tuple[Any, Any]]:
         pairs = self._inner.compute_gradients(*args, **options)
@@ -141,7 +141,7 @@ class DistributedOptimizer(v1.train.Optimizer):  # type: ignore[misc]
 
 
 def spread(session: Any, variables: Sequence[Any], ranks: DistributedContext) -> None:
-    """Gives every rank rank 0's values of variables."""
+    """Sets the variables of every rank to the values of rank 0."""
     if ranks.size == 1 or not variables:
         return
     values = session.run(list(variables)) if ranks.is_chief else None
@@ -151,6 +151,6 @@ def spread(session: Any, variables: Sequence[Any], ranks: DistributedContext) ->
 
 
 def load(session: Any, variables: Sequence[Any], values: Sequence[Any]) -> None:
-    """Sets variables of a graph that is complete already, through the operations that first set them."""
+    """Sets variables of a finalized graph, through their initializers."""
     for variable, value in zip(variables, values, strict=True):
         variable.load(value, session)

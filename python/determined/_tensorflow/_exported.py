@@ -1,4 +1,4 @@
-"""Which of a checkpoint's files are SavedModels. Needs no TensorFlow."""
+"""Finds the SavedModel in a checkpoint. Does not need TensorFlow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def only(files: Iterable[str], checkpoint: str) -> str:
     """The directory of the one SavedModel among the files of a checkpoint.
 
     Raises:
-        AssertionError: there is none, or several; what to do in place of it is said.
+        AssertionError: there is none, or several. The message says how to load the checkpoint instead.
     """
     found = sorted(
         name.removesuffix("/saved_model.pb")
@@ -20,13 +20,11 @@ def only(files: Iterable[str], checkpoint: str) -> str:
         return found[0]
     if found:
         raise AssertionError(
-            f"checkpoint {checkpoint} holds {len(found)} SavedModels; only a single one can be loaded: download the "
-            "checkpoint, and pass "
-            f"one of its directories ({', '.join(found)}) to tf.saved_model.load()"
+            f"checkpoint {checkpoint} holds {len(found)} SavedModels; load() needs exactly one. Download the "
+            f"checkpoint, and pass one of its directories ({', '.join(found)}) to tf.saved_model.load()"
         )
     raise AssertionError(
-        f"checkpoint {checkpoint} holds no SavedModel, so only its variables can be read: download the checkpoint, "
-        "and pass "
-        "tf.train.latest_checkpoint() of its directory to tf.train.load_checkpoint(). An EstimatorTrial exports one "
-        "for each function of build_serving_input_receiver_fns()"
+        f"checkpoint {checkpoint} holds no SavedModel, so only its variables can be read. Download the checkpoint, "
+        "and pass tf.train.latest_checkpoint() of its directory to tf.train.load_checkpoint(). An EstimatorTrial "
+        "exports a SavedModel for each function of build_serving_input_receiver_fns()"
     )

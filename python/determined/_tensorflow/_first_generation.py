@@ -1,7 +1,7 @@
-"""Lets code of TensorFlow 1 mean TensorFlow 1 when it says ``import tensorflow as tf``.
+"""Makes ``import tensorflow as tf`` import TensorFlow 1 (``tf.compat.v1``), for code that was written for it.
 
-It changes what ``tensorflow`` is for the whole process, so `_era` decides whether the code was written for it. A Keras
-trial needs the behavior of TensorFlow 2 and is left alone.
+This affects the whole process, so `_era` first decides whether the code was written for TensorFlow 1. Keras trials need
+the behavior of TensorFlow 2 and are never switched.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ _FAMILIES = ("determined.estimator._controller", "determined.tensorpack._control
 
 
 def switch() -> None:
-    """From now on ``tensorflow`` is its first generation's names."""
-    for family in _FAMILIES:  # they need both generations, and hold them
+    """From now on, ``tensorflow`` is ``tensorflow.compat.v1``."""
+    for family in _FAMILIES:  # they use both versions; import them before the switch
         importlib.import_module(family)
     tensorflow: Any = importlib.import_module("tensorflow")
     first: Any = tensorflow.compat.v1
     if tensorflow is first:
         return
-    first.__path__ = [*first.__path__, *tensorflow.__path__]  # from tensorflow.keras import layers
+    first.__path__ = [*first.__path__, *tensorflow.__path__]  # for "from tensorflow.keras import layers"
     first.python = sys.modules["tensorflow.python"]
     first.compat = tensorflow.compat
     first.disable_v2_behavior()

@@ -1,4 +1,4 @@
-"""TensorFlow itself, or a clear word that it is not there."""
+"""Imports TensorFlow, or raises an error that says how to install it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 _HELP = (
-    "it is not installed here. A trial on the platform gets it by itself where the module of its entry point imports "
-    "determined.estimator, determined.keras or determined.tensorpack; elsewhere install determined[tensorflow]"
+    "it is not installed. On the cluster, trials get it automatically if the module of their entry point imports "
+    "determined.estimator, determined.keras or determined.tensorpack; elsewhere, install determined[tensorflow]"
 )
 
 
 def load(name: str, why: str) -> Any:
-    """A package of TensorFlow's world.
+    """Imports a package that ``why`` needs, such as ``tensorflow``.
 
     Raises:
-        ImportError: it is not there, or is too new to have estimators.
+        ImportError: it is not installed, or is a TensorFlow without estimators.
     """
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name.split(".")[0]:
             raise
-        raise ImportError(f"{why} needs {name}, and {_HELP}", name=name) from None
+        raise ImportError(f"{why} needs {name}; {_HELP}", name=name) from None
     if name == "tensorflow":
         release = tuple(int(part) for part in module.__version__.split(".")[:2])
         if release > (2, 15):
@@ -35,11 +35,11 @@ def load(name: str, why: str) -> Any:
                 name=name,
             )
         module.compat.v1.logging.set_verbosity(module.compat.v1.logging.WARN)
-        # Every name of the first generation is deprecated; who uses it knows.
+        # All names of TensorFlow 1 are deprecated; the platform uses them on purpose.
         deprecation: Any = importlib.import_module("tensorflow.python.util.deprecation")
         deprecation._PRINT_DEPRECATION_WARNINGS = False
     return module
 
 
-tf = load("tensorflow", "this family of trials")
+tf = load("tensorflow", "this kind of trial")
 v1 = tf.compat.v1

@@ -1,6 +1,6 @@
-"""Cached data sets in a bucket: ``meta.json`` names the object that holds the records, and is written last.
+"""Cached data sets in a bucket: ``meta.json`` names the object with the records, and is written last.
 
-Who writes at the same time writes an object of its own; the ``meta.json`` that stays decides.
+Concurrent writers write different objects; the ``meta.json`` that is written last decides which one is used.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 from determined._bucket import Bucket
 
-_NAMED = "object.json"  # beside a local copy: which object of the bucket it is
+_NAMED = "object.json"  # in a local copy: the name of its object in the bucket
 
 
 def _published(bucket: Bucket) -> dict[str, Any] | None:
-    """What is said of the cache, with the object that holds the records; None where nothing is published."""
+    """The contents of ``meta.json`` in the bucket, with the name of the object; None if nothing is published."""
     try:
         meta = json.loads(bucket.text("meta.json"))
     except (FileNotFoundError, ValueError):
@@ -25,7 +25,7 @@ def _published(bucket: Bucket) -> dict[str, Any] | None:
 
 
 def is_current(directory: pathlib.Path, bucket: Bucket) -> bool:
-    """Whether a local copy is what the bucket has. Where the bucket has nothing, it gets the copy."""
+    """Whether a local copy is the same as the cache in the bucket. If the bucket has none, uploads the copy."""
     meta = _published(bucket)
     if meta is None:
         return publish(directory, bucket)
@@ -34,14 +34,14 @@ def is_current(directory: pathlib.Path, bucket: Bucket) -> bool:
 
 
 def fetch(directory: pathlib.Path, bucket: Bucket) -> bool:
-    """Fills an empty directory; False where the bucket has nothing."""
+    """Downloads the cache into an empty directory. Returns False if the bucket has none."""
     meta = _published(bucket)
     if meta is None:
         return False
     try:
         bucket.get(meta["object"], directory / "data.mdb")
     except FileNotFoundError:
-        retract(bucket)  # somebody deleted the records: they are built and published again
+        retract(bucket)  # the records were deleted: build and publish them again
         return False
     (directory / _NAMED).write_text(json.dumps({"object": meta.pop("object")}))
     (directory / "meta.json").write_text(json.dumps(meta))
@@ -49,7 +49,7 @@ def fetch(directory: pathlib.Path, bucket: Bucket) -> bool:
 
 
 def publish(directory: pathlib.Path, bucket: Bucket) -> bool:
-    """Stores a cache; False where another one is there by now, which is the one to use."""
+    """Uploads a cache. Returns False if another machine has published one in the meantime: use that one."""
     name = f"data-{uuid.uuid4().hex}.mdb"
     bucket.put(name, directory / "data.mdb")
     if _published(bucket) is None:
@@ -67,5 +67,5 @@ def publish(directory: pathlib.Path, bucket: Bucket) -> bool:
 
 
 def retract(bucket: Bucket) -> None:
-    """Takes back what turned out to be damaged."""
+    """Unpublishes a damaged cache."""
     bucket.remove("meta.json")

@@ -1,10 +1,10 @@
-"""Random numbers of TensorFlow that a resumed trial draws again.
+"""Random operations of TensorFlow that give the same numbers after a resume.
 
-TensorFlow's random operations keep their state inside their kernels, where nothing can read or set it: a session that
-begins anew begins them anew. Here every random operation of a training graph draws from a counter instead, keyed by its
-own seeds, the rank and the *number of the batch*. A trial that goes on after batch n then draws what it would have
-drawn without the pause. Functions of data sets keep the operations of TensorFlow: a resumed trial runs its input from
-the beginning up to its place.
+TensorFlow's random operations keep their state inside their kernels, where it can be neither read nor set, and a new
+session starts them afresh. Therefore every random operation of a training graph is replaced by a stateless one, with a
+seed of (the operation's own seeds, rank, *number of the batch*): a trial that resumes after batch n draws the numbers
+that it would have drawn without the pause. Functions of data sets keep TensorFlow's operations, because a resumed trial
+runs its input up to its position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAME = "determined_batch"
 
 
 class BatchSeeds:
-    """Replaces TensorFlow's random operations, once for a process."""
+    """Replaces TensorFlow's random operations, once per process."""
 
     def __init__(self) -> None:
         self.rank = 0
@@ -34,7 +34,7 @@ class BatchSeeds:
         self._suspended = 0
         self._in_data = 0
         self.drawn_in_data = False
-        """Whether a function of a data set draws; to be set to False before one is built."""
+        """Whether a function of a data set draws random numbers. Set it to False before building a data set."""
         self._variable: Any = None
 
     def install(self, rank: int) -> None:
@@ -49,7 +49,7 @@ class BatchSeeds:
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
-        """Operations made inside are TensorFlow's own."""
+        """Operations that are created inside the block are TensorFlow's own."""
         self._suspended += 1
         try:
             yield
@@ -57,7 +57,7 @@ class BatchSeeds:
             self._suspended -= 1
 
     def placeholder(self, graph: Any) -> Any:
-        """The number of the batch in a graph that a session runs: to be fed at every step; 0 where it is not."""
+        """The number of the batch in a graph that a session runs: a placeholder to feed at every step (default: 0)."""
         found = graph.get_collection_ref(_NAME)
         if not found:
             with graph.as_default(), graph.control_dependencies(None), graph.name_scope(None), graph.device("/cpu:0"):
@@ -65,7 +65,7 @@ class BatchSeeds:
         return found[0]
 
     def set_batch(self, number: int) -> None:
-        """The number of the batch, for what runs eagerly or in functions."""
+        """Sets the number of the batch for code that runs eagerly or in functions."""
         self._eager().assign(number)
 
     def _eager(self) -> Any:
@@ -75,7 +75,7 @@ class BatchSeeds:
         return self._variable
 
     def batch(self) -> Any:
-        """The number of the batch, for operations that are made now."""
+        """The number of the batch as a tensor, for the operations that are being created."""
         graph = None if tf.executing_eagerly() else v1.get_default_graph()
         while isinstance(graph, FuncGraph):
             graph = graph.outer_graph
@@ -113,7 +113,7 @@ class BatchSeeds:
 
 
 def _is_eager(graph: Any) -> bool:
-    """Whether a graph is the one that stands for nothing: functions built while TensorFlow is eager hang from it."""
+    """Whether a graph is the default graph that eager mode uses as the outer graph of functions."""
     return not isinstance(graph, FuncGraph) and v1.executing_eagerly_outside_functions()
 
 

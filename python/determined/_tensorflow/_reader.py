@@ -1,4 +1,4 @@
-"""Cached data sets as the slots of a trial read them."""
+"""Reads cached data sets on the slots of a trial."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _BLOCK_BYTES = 1 << 20
 
 
 class Reader:
-    """A cached data set as one slot of a trial reads it.
+    """Reads a cached data set on one slot of a trial.
 
-    The order of an epoch follows from (seed, epoch) alone; each slot has a share of it. For training, epochs follow one
-    another without end, and what the slots cannot share evenly is left out of each.
+    The order of an epoch depends only on (seed, epoch), and each slot reads a share of it. For training, epochs are
+    repeated endlessly, and each leaves out the records that the slots cannot share evenly.
     """
 
     def __init__(
@@ -33,9 +33,9 @@ class Reader:
         self._reshuffle = reshuffle
         self._training = training
         self.start = 0
-        """The record of this slot's stream to begin with."""
+        """The number of records of this slot's stream to skip at the start."""
         if training:
-            check.gt_eq(cache.count, size, "the records of a cached data set, which every slot needs one of")
+            check.gt_eq(cache.count, size, "a cached data set needs at least one record per slot")
 
     def share(self, epoch: int) -> Any:
         """The numbers of this slot's records in an epoch."""
@@ -48,7 +48,7 @@ class Reader:
         return mine[: count // self._size] if self._training else mine
 
     def blocks(self) -> Iterator[Any]:
-        """The numbers of this slot's records from the first to be read on, some at a time."""
+        """The numbers of this slot's records from ``start`` on, in blocks."""
         size = max(1, min(_BLOCK_RECORDS, _BLOCK_BYTES // self._cache.record_bytes))
         epoch, place = divmod(self.start, self._cache.count // self._size) if self._training else (0, 0)
         while True:
@@ -60,7 +60,7 @@ class Reader:
             epoch, place = epoch + 1, 0
 
     def dataset(self) -> Any:
-        """A ``tf.data.Dataset`` over the records. Python is asked for a block of them at a time."""
+        """A ``tf.data.Dataset`` of the records. It calls Python once per block of records."""
         layout = self._cache.layout
         blocks = tf.data.Dataset.from_generator(
             lambda: map(self._cache.block, self.blocks()), output_signature=layout.block_spec()
@@ -71,10 +71,10 @@ class Reader:
 
 
 def can_jump(dataset: Any, batch_size: int) -> bool:
-    """Whether batch n of a data set over a ``Reader`` is made of the reader's records from n × ``batch_size`` on."""
+    """Whether batch n of a data set has ``batch_size`` records of its ``Reader``, from number n × ``batch_size`` on."""
     batched = False
     while not getattr(dataset, "reads_cache", False):
-        inner = getattr(dataset, "_dataset", None)  # the form that the first generation's names give
+        inner = getattr(dataset, "_dataset", None)  # the wrapper of tf.compat.v1.data
         if inner is not None:
             dataset = inner
             continue

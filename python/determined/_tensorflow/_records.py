@@ -1,7 +1,7 @@
-"""How one record of a cached data set is laid out in bytes, and how many of them become one block of arrays.
+"""Encodes records of a cached data set as bytes, and decodes blocks of records into arrays.
 
-Arrays of a known size come first, one behind the other. Strings, and arrays whose size differs from record to record,
-follow with their lengths before them; the latter as TensorFlow serialises a tensor.
+A record starts with its arrays of fixed size. The lengths of all other parts follow, and then these parts: strings, and
+arrays of varying size in TensorFlow's serialized form.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ _LENGTH = np.dtype("<u4")
 
 
 class Layout:
-    """The layout of the records of one data set, by the specification of its elements."""
+    """The layout of the records of a data set with this element specification."""
 
     def __init__(self, spec: Any) -> None:
         self.spec = spec
         self._leaves = tf.nest.flatten(spec)
         for leaf in self._leaves:
-            check.is_instance(leaf, tf.TensorSpec, "the element of a data set to cache must consist of dense tensors")
+            check.is_instance(leaf, tf.TensorSpec, "the elements of a data set to cache must consist of dense tensors")
         self._fixed = [at for at, leaf in enumerate(self._leaves) if _is_fixed(leaf)]
         self._others = [at for at, leaf in enumerate(self._leaves) if not _is_fixed(leaf)]
         self._serialised = [at for at in self._others if not _is_string(self._leaves[at])]
         self._row = np.dtype([(f"leaf {at}", *_numpy_type(self._leaves[at])) for at in self._fixed])
         self._lengths = len(self._others) * _LENGTH.itemsize
 
-    # ---- to bytes ----
+    # ---- encoding ----
 
     def prepared(self, dataset: Any, batch: int) -> Any:
-        """The data set in batches of flat tuples, which ``encode`` takes."""
+        """The data set in batches of flat tuples, the input of ``encode``."""
 
         def flat(*element: Any) -> tuple[Any, ...]:
             leaves = tf.nest.flatten(element)
@@ -58,10 +58,10 @@ class Layout:
             records.append(b"".join([start, lengths, *parts]))
         return records
 
-    # ---- and back ----
+    # ---- decoding ----
 
     def decode(self, records: Sequence[Any]) -> Any:
-        """A block of records, in the structure of the data set: its arrays have one dimension more, the first."""
+        """A block of records in the structure of the data set. Arrays get a first dimension, the number of records."""
         size = self._row.itemsize
         columns: list[Any] = [None] * len(self._leaves)
         whole = b"".join(record[:size] for record in records) if self._others else b"".join(records)
@@ -78,7 +78,7 @@ class Layout:
         return tf.nest.pack_sequence_as(self.spec, columns)
 
     def block_spec(self) -> Any:
-        """The specification of what ``decode`` gives."""
+        """The specification of what ``decode`` returns."""
         blocks = [
             tf.TensorSpec([None, *leaf.shape], leaf.dtype) if at in self._fixed else tf.TensorSpec([None], tf.string)
             for at, leaf in enumerate(self._leaves)
@@ -86,7 +86,7 @@ class Layout:
         return tf.nest.pack_sequence_as(self.spec, blocks)
 
     def unpacked(self, blocks: Any) -> Any:
-        """The records of a data set of blocks, one by one."""
+        """The data set of single records for a data set of blocks."""
         records = blocks.unbatch()
         if not self._serialised:
             return records
@@ -107,7 +107,7 @@ def _is_string(leaf: Any) -> bool:
 
 def _is_fixed(leaf: Any) -> bool:
     kind = np.dtype(leaf.dtype.as_numpy_dtype).kind
-    # TensorFlow's unbatch() dies of arrays of nothing.
+    # TensorFlow's unbatch() crashes on empty arrays.
     return kind in "biufc" and bool(leaf.shape.is_fully_defined()) and bool(leaf.shape.num_elements())
 
 

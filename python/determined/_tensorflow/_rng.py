@@ -1,4 +1,4 @@
-"""Every random generator of a trial on TensorFlow: seeding, saving, restoring, setting aside."""
+"""All random number generators of a TensorFlow trial: seeding, saving and restoring them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def prepare_process(env: EnvContext, threads: int) -> None:
     _random_state.seed(env.trial_seed)
     tf.random.set_seed(env.trial_seed)
     _determinism.enable(env.trial_seed)
-    with contextlib.suppress(RuntimeError):  # it began to run before: a test, a notebook
+    with contextlib.suppress(RuntimeError):  # TensorFlow is already initialized, in a test or a notebook
         tf.config.threading.set_intra_op_parallelism_threads(threads)
         tf.config.threading.set_inter_op_parallelism_threads(max(2, threads))
     seeds.install(env.rank)
 
 
 def session_config(given: Any, env: EnvContext, threads: int) -> Any:
-    """What a session is made with: the user's settings, and the platform's where the user has none."""
+    """The configuration of a session: the user's settings, and the platform's for those that the user leaves open."""
     config = (
         v1.ConfigProto(allow_soft_placement=True)
         if given is None
@@ -37,7 +37,7 @@ def session_config(given: Any, env: EnvContext, threads: int) -> Any:
     if config.intra_op_parallelism_threads == 0:
         config.intra_op_parallelism_threads = threads
     if config.inter_op_parallelism_threads == 0:
-        # Exchanges of gradients wait inside one. More than the slot has cost a small model a quarter of its time.
+        # Exchanges of gradients block a thread. With more threads than cores, small models are a quarter slower.
         config.inter_op_parallelism_threads = max(4, threads) if env.size > 1 else threads
     if env.size > 1 and not config.gpu_options.visible_device_list and tf.config.list_physical_devices("GPU"):
         config.gpu_options.visible_device_list = str(env.local_rank)
@@ -55,7 +55,7 @@ def state() -> dict[str, Any]:
 
 
 def restore(saved: dict[str, Any]) -> None:
-    """Puts back what ``state`` returned."""
+    """Restores what ``state`` returned."""
     _random_state.restore(saved)
     generator = getattr(eager_context.context(), "_rng", None)
     if generator is not None and "tf_op_seeds" in saved:
@@ -63,13 +63,13 @@ def restore(saved: dict[str, Any]) -> None:
 
 
 def untouched() -> AbstractContextManager[None]:
-    """Whatever is drawn inside, the generators are afterwards as before."""
+    """Restores the generators at the end of the block."""
     return _random_state.unchanged(state, restore)
 
 
 @contextlib.contextmanager
 def seeded(number: int) -> Iterator[None]:
-    """Whatever is drawn inside follows from the number alone; the generators are afterwards as before."""
+    """Seeds the generators with a number for the block, and restores them at its end."""
     with untouched():
         _random_state.seed(number)
         generator = getattr(eager_context.context(), "_rng", None)

@@ -1,4 +1,4 @@
-"""Data sets that nobody has to wait for at their end."""
+"""Turns off autotuning of data sets, which delays their end."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from determined._tensorflow._framework import tf
 
 
 def without_tuning(dataset: Any) -> Any:
-    """The same data set, untuned, unless its author has decided about that.
+    """The data set without autotuning, unless its options set autotuning.
 
-    The thread that tunes a data set looks at it ever more seldom, at last once a minute, and whoever gives up the
-    iterator or closes the session waits for it.
+    The autotuning thread wakes up ever less often, eventually once a minute, and deleting the iterator or closing the
+    session waits for it.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # in a graph TensorFlow is not sure that it knows the options
+        warnings.simplefilter("ignore")  # in a graph, TensorFlow warns that it may not know the options
         if dataset.options().autotune.enabled is not None:
             return dataset
     options = tf.data.Options()

@@ -1,7 +1,7 @@
 """Trials that train a ``tf.estimator.Estimator``.
 
-Needs TensorFlow 2.15, which a trial of this family gets by itself; it is imported when a name of this package is first
-used. Estimators run as they did in TensorFlow 1: its second generation's behaviour is switched off.
+Needs TensorFlow 2.15 or older, which trials on the cluster get automatically. It is imported when a name of this
+package is first used. Estimators run with the behavior of TensorFlow 1 (``disable_v2_behavior``).
 """
 
 from determined import _lazy
@@ -10,7 +10,7 @@ _HOMES = {
     "EstimatorContext": "_context",
     "EstimatorExperimentalContext": "_experimental",
     "EstimatorNativeContext": "_native",
-    "EstimatorTrial": "_controller",  # which makes it one that can be run
+    "EstimatorTrial": "_controller",  # not _trial: importing _controller makes the class runnable
     "EstimatorTrialContext": "_context",
     "EstimatorTrialController": "_controller",
     "MetricReducer": "_metric",
@@ -19,7 +19,7 @@ _HOMES = {
     "load_estimator_from_checkpoint_path": "_load",
 }
 
-__all__ = [  # they come by __getattr__
+__all__ = [  # resolved by __getattr__
     "EstimatorContext",
     "EstimatorExperimentalContext",
     "EstimatorNativeContext",

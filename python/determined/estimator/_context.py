@@ -15,9 +15,9 @@ from determined.estimator._experimental import EstimatorExperimentalContext
 
 
 class EstimatorContext(TrialContext):
-    """What Estimator code asks of the platform, in a trial class or in a script of the Native API.
+    """The platform's interface for Estimator code, in a trial class or in a script of the Native API.
 
-    ``distributed`` describes the ranks; ``experimental`` holds metrics with rules of their own and cached data sets.
+    ``distributed`` describes the ranks. ``experimental`` has custom metrics and cached data sets.
     """
 
     def __init__(self, env: EnvContext, distributed: DistributedContext | None = None) -> None:
@@ -30,13 +30,13 @@ class EstimatorContext(TrialContext):
         self.dataset_wrapped = False
 
     def __deepcopy__(self, memo: Any) -> EstimatorContext:
-        """Itself: an Estimator copies the ``params`` that it is given, and a context may be among them."""
+        """Returns itself: an Estimator copies its ``params``, which may contain the context."""
         return self
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
-        """Registers an optimizer right after it was made. Use the result in its place: on several slots it applies the
-        mean of all slots' gradients, and with ``optimizations.aggregation_frequency`` k it does so at every k-th batch,
-        with those of all k."""
+        """Registers an optimizer, and returns the one to use. Call it right after creating the optimizer. On several
+        slots, it averages gradients over slots; with ``optimizations.aggregation_frequency`` k, it steps on every k-th
+        batch with the gradients of all k."""
         if not self.env.managed_training:
             return optimizer
         self.optimizer_wrapped = True
@@ -46,14 +46,14 @@ class EstimatorContext(TrialContext):
             check.fail(
                 f"the optimizer {optimizer!r}",
                 "an optimizer object",
-                "on several slots, or with an aggregation_frequency above 1, wrap_optimizer() does not accept names: "
-                "use such as tf.compat.v1.train.AdamOptimizer()",
+                "on several slots, or with an aggregation_frequency above 1, wrap_optimizer() does not accept names; "
+                "pass an object such as tf.compat.v1.train.AdamOptimizer()",
             )
         return _aggregation.wrap(optimizer, self.env, self.distributed)
 
     def wrap_dataset(self, dataset: Any, shard_dataset: bool = True) -> Any:
-        """Registers a ``tf.data.Dataset`` right after it was made. Use the result in its place: on several slots each
-        sees a share of its own, unless ``shard_dataset`` is False and the caller sees to it."""
+        """Registers a ``tf.data.Dataset``, and returns the one to use. Call it right after creating the data set. On
+        several slots, each gets a share of the data; with ``shard_dataset=False``, divide the data yourself."""
         if not self.env.managed_training:
             return dataset
         check.is_instance(dataset, tf.data.Dataset, "wrap_dataset() takes a tf.data.Dataset")

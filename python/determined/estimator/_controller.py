@@ -1,4 +1,4 @@
-"""Drives an Estimator trial: its training session is kept open, and run batch by batch as the loop asks."""
+"""Runs an Estimator trial: keeps its training session open, and runs it for each batch that the loop asks for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LARGE_CONSTANT_BYTES = 64 << 10
 
 
 class EstimatorTrialController(TensorFlowController):
-    """One for each trial and process."""
+    """The controller of an Estimator trial; each process has one."""
 
     family = "EstimatorTrial"
     format = "saved_model"
@@ -84,7 +84,7 @@ class EstimatorTrialController(TensorFlowController):
         _rng.prepare_process(env, threads)
 
     def _rebuilt(self, given: Any) -> Any:
-        """The user's model function in an Estimator of the platform's making: it saves nothing by itself."""
+        """A new Estimator with the user's model function, which does not save checkpoints itself."""
         config = given.config
         for which in ("train_distribute", "eval_distribute"):
             if getattr(config, f"_{which}", None) is not None:
@@ -132,7 +132,7 @@ class EstimatorTrialController(TensorFlowController):
             self._restore_locals(own["local_variables"])
         if self._trained:
             logger.info("skipping the input up to batch %d", self._trained)
-            self._session.run(self._next)  # the last of those that were trained on
+            self._session.run(self._next)  # the last batch before the interruption
 
     def _build(self, checkpoint: str | None) -> None:
         context, graph, estimator = self._context, self._graph, self._estimator
@@ -142,7 +142,7 @@ class EstimatorTrialController(TensorFlowController):
         placeholder = seeds.placeholder(graph)
         features, labels = self._input()
         spec = estimator._call_model_fn(features, labels, tf.estimator.ModeKeys.TRAIN, estimator.config)
-        check.is_instance(spec.loss, tf.Tensor, "the loss of the EstimatorSpec of training")
+        check.is_instance(spec.loss, tf.Tensor, "the loss of the EstimatorSpec for training")
         if checkpoint is None and estimator._warm_start_settings:
             v1.train.warm_start(*estimator._warm_start_settings)
         scaffold = spec.scaffold or v1.train.Scaffold()
@@ -185,11 +185,11 @@ class EstimatorTrialController(TensorFlowController):
         if not (context.dataset_wrapped or context.experimental.training_cached):
             check.fail(
                 f"an unwrapped data set from the input_fn of {type(self._trial).__name__}.build_train_spec()",
-                "one that has been through context.wrap_dataset() or context.experimental.cache_train_dataset()",
+                "one from context.wrap_dataset() or context.experimental.cache_train_dataset()",
                 "call it right after creating the data set",
             )
-        # Always the same operations: seeds of later ones depend on how many there are.
-        behind = max(0, self._trained - 1)  # one more is taken when all is ready
+        # Always the same number of operations, because the seeds of later ones depend on it.
+        behind = max(0, self._trained - 1)  # the last of them is read when everything is ready
         run_up = 0 if context.experimental.enter(dataset, behind) else behind
         dataset = without_tuning(dataset.repeat().skip(tf.constant(run_up, tf.int64)))
         iterator = v1.data.make_initializable_iterator(dataset)
@@ -200,7 +200,7 @@ class EstimatorTrialController(TensorFlowController):
         return features, labels
 
     def _summary_hooks(self) -> list[Any]:
-        """What writes the graph's summaries for TensorBoard: as often as the user's RunConfig says."""
+        """Hooks that write the graph's summaries for TensorBoard, as often as the user's RunConfig says."""
         steps = self._estimator.config.save_summary_steps
         if not steps or self._context.env.test_mode or not v1.get_collection(v1.GraphKeys.SUMMARIES):
             return []
@@ -208,12 +208,12 @@ class EstimatorTrialController(TensorFlowController):
         return [v1.train.SummarySaverHook(save_steps=steps, summary_writer=self._writer, scaffold=self._scaffold)]
 
     def _opened(self, session: Any) -> None:
-        """After every creation of the session, when tables and variables are initialised."""
+        """Called whenever a session was created and its tables and variables were initialized."""
         self._session = session
         session.run(self._iterator.initializer)
 
     def _load_weights(self, checkpoint: str, variables: list[Any]) -> None:
-        """The model of another trial, without its optimizer and its place."""
+        """Loads the model of another trial, without optimizer and step counter."""
         reader = v1.train.load_checkpoint(_checkpoint_in(checkpoint))
         shapes = reader.get_variable_to_shape_map()
         slots = {variable.op.name for variable in variables} - self._model_variables(variables)
@@ -222,7 +222,7 @@ class EstimatorTrialController(TensorFlowController):
         logger.info("loaded %d variables of the model from the other trial's checkpoint", len(wanted))
 
     def _model_variables(self, variables: list[Any]) -> set[str]:
-        """The names of variables that belong to the model: no step counter, no state of an optimizer."""
+        """The names of the model's variables, without the step counter and the states of optimizers."""
         trained = {v.op.name for v in self._graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)}
         step = v1.train.get_global_step(self._graph).op.name
         return {
@@ -231,7 +231,7 @@ class EstimatorTrialController(TensorFlowController):
             if v.op.name != step and (v.op.name in trained or not is_slot(v.op.name, trained))
         }
 
-    # ---- what the loop asks for ----
+    # ---- training and validation ----
 
     def train(self, batches: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         context = self._context
@@ -242,7 +242,7 @@ class EstimatorTrialController(TensorFlowController):
             for _ in range(batches):
                 rows.append(self._train_batch())
         if self._writer is not None:
-            self._writer.flush()  # what is there by a report is kept with it
+            self._writer.flush()  # files that exist at a report are stored with it
         if context.distributed.size > 1 and context.env.experiment_config.average_training_metrics():
             rows = _metrics.mean_over_ranks(context.distributed.allgather(rows))
         return _metrics.averages(rows), rows
@@ -258,13 +258,13 @@ class EstimatorTrialController(TensorFlowController):
             if not self._context.optimizer_wrapped:
                 check.fail(
                     f"an unwrapped optimizer in {type(self._trial).__name__}.build_estimator()",
-                    "one that has been through context.wrap_optimizer()",
+                    "one from context.wrap_optimizer()",
                     "a batch was trained without it; call it right after creating the optimizer",
                 )
         return {name: _plain(value) for name, value in found["metrics"].items()}
 
     def _equalise(self) -> None:
-        """What no gradient makes equal (statistics of batch normalisation) is rank 0's on all ranks."""
+        """Sets untrained variables (statistics of batch normalization) to the values of rank 0 on all ranks."""
         ranks = self._context.distributed
         if ranks.size > 1:
             variables = self._graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
@@ -307,7 +307,7 @@ class EstimatorTrialController(TensorFlowController):
             path = self._scaffold.saver.save(
                 self._session, str(directory / "model.ckpt"), global_step=step, write_meta_graph=meta
             )
-        # A saver of the user's own, and one of Keras, names a path that is another one when the trial resumes.
+        # Savers of users and of Keras write absolute paths, which are invalid after a resume.
         checkpoint_management.update_checkpoint_state_internal(
             str(directory), str(path), all_model_checkpoint_paths=[str(path)], save_relative_paths=True
         )
@@ -317,7 +317,7 @@ class EstimatorTrialController(TensorFlowController):
         described = self._graph.as_graph_def()
         large = described.ByteSize() > _LARGE_GRAPH_BYTES
         path = self._save_model(directory, meta=not large)
-        if large:  # it holds the data set, as a rule, which nobody wants in every checkpoint
+        if large:  # usually because it contains the data set, which does not belong in every checkpoint
             _without_large_constants(described)
         tf.io.write_graph(described, str(directory), "graph.pbtxt")
         with seeds.suspended():
@@ -349,7 +349,7 @@ class EstimatorTrialController(TensorFlowController):
             if self._monitored is not None:
                 monitored, self._monitored = self._monitored, None
                 with self._graph.as_default():
-                    monitored.__exit__(*sys.exc_info())  # hooks hear of the end only where it is a good one
+                    monitored.__exit__(*sys.exc_info())  # calls the end() of hooks only after success
         finally:
             try:
                 if self._started:
@@ -373,7 +373,7 @@ def _without_large_constants(graph: Any) -> None:
 
 
 def _summaries(graph: Any, loss: Any) -> dict[str, Any]:
-    """The metrics of a training batch: the loss, and every number and tensor that the graph writes a summary of."""
+    """The metrics of a training batch: the loss, and every scalar and tensor with a summary in the graph."""
     found: dict[str, Any] = {"loss": loss}
     for summary in graph.get_collection(v1.GraphKeys.SUMMARIES):
         if summary.op.type in ("ScalarSummary", "TensorSummaryV2"):

@@ -1,4 +1,4 @@
-"""One evaluation of an Estimator, with metrics over all ranks."""
+"""Evaluation of an Estimator, with metrics over all ranks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger("determined.estimator")
 
 
 class CountBatches(v1.train.SessionRunHook):  # type: ignore[misc]
-    """How many batches were evaluated: TensorFlow's metrics of none are zeros."""
+    """Counts the evaluated batches, because TensorFlow's metrics are zeros if there were none."""
 
     def __init__(self) -> None:
         self.batches = 0
@@ -27,10 +27,10 @@ class CountBatches(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class SumOverRanks(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Adds up what TensorFlow's own metrics counted on each rank, just before their values are taken.
+    """Sums the states of TensorFlow's metrics over ranks, just before their values are computed.
 
-    Their state (sums and counts, true and false positives, confusion matrices) is additive: the accuracy or the area
-    under a curve of several ranks is then that of the whole set, not a mean of the ranks'.
+    These states (sums and counts, true and false positives, confusion matrices) are additive. Accuracy or the area
+    under a curve is therefore that of the whole data set, not a mean over ranks.
     """
 
     def __init__(self, ranks: DistributedContext) -> None:
@@ -52,7 +52,7 @@ class SumOverRanks(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def keras_metrics_not_additive(metric_ops: Mapping[str, Any] | None) -> set[str]:
-    """The names of the variables of the user's own Keras metrics, whose rule nobody knows."""
+    """The names of the variables of user-defined Keras metrics, which may not be additive."""
     names: set[str] = set()
     for metric in (metric_ops or {}).values():
         if isinstance(metric, tf.keras.metrics.Metric) and not type(metric).__module__.startswith("keras."):
@@ -61,7 +61,7 @@ def keras_metrics_not_additive(metric_ops: Mapping[str, Any] | None) -> set[str]
 
 
 def over_ranks(metrics: Mapping[str, Any], ranks: DistributedContext) -> dict[str, Any]:
-    """The mean of each numeric metric over ranks (those that are equal already stay as they are)."""
+    """The mean of each numeric metric over ranks. Metrics that are equal on all ranks are returned unchanged."""
     by_rank = ranks.allgather(dict(metrics))
     result: dict[str, Any] = {}
     for name, value in metrics.items():

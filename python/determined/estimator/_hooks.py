@@ -1,4 +1,4 @@
-"""Hooks of the training session: the user's, with what the platform tells them, and the platform's own."""
+"""Hooks of the training session: the base class for users' hooks, and the platform's own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from determined._tensorflow._framework import tf, v1
 
 
 class RunHook(tf.estimator.SessionRunHook):  # type: ignore[misc]
-    """A session hook that hears of checkpoints and of the end of the trial, too.
+    """A session hook that is also notified of checkpoints and of the end of the trial.
 
-    Pass it in ``TrainSpec(hooks=[...])``. All methods of ``tf.estimator.SessionRunHook`` may be overridden besides.
+    Pass it in ``TrainSpec(hooks=[...])``. All methods of ``tf.estimator.SessionRunHook`` may be overridden, too.
 
     Example::
 
@@ -22,17 +22,17 @@ class RunHook(tf.estimator.SessionRunHook):  # type: ignore[misc]
     """
 
     def on_checkpoint_load(self, checkpoint_dir: str) -> None:
-        """At the start of a process that goes on from a checkpoint, before anything of it is used."""
+        """Called at the start of a process that resumes from a checkpoint, before the checkpoint is loaded."""
 
     def on_checkpoint_end(self, checkpoint_dir: str) -> None:
-        """After every checkpoint is written, on the chief only. What is added to the directory is kept with it."""
+        """Called after a checkpoint is written, on the chief only. Files added to the directory are stored with it."""
 
     def on_trial_close(self) -> None:
-        """When the process ends its work on the trial: done, paused or failed."""
+        """Called when the process ends, whether the trial is completed, paused or failed."""
 
 
 class ControlHook(v1.train.SessionRunHook):  # type: ignore[misc]
-    """The last of all hooks: feeds the number of the batch, and turns the wish to stop into the trial's."""
+    """The last of all hooks. Feeds the number of the batch, and passes stop requests to the trial."""
 
     def __init__(
         self, *, batch: Callable[[], int], placeholder: Any, start: Callable[[Any], None], stop: Callable[[], None]
@@ -55,7 +55,7 @@ class ControlHook(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class StopCatcher(v1.train.SessionRunHook):  # type: ignore[misc]
-    """As ``ControlHook``, for an evaluation: it goes on to its end, and the trial stops after it."""
+    """Passes stop requests of an evaluation to the trial, which stops after the evaluation has finished."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop

@@ -1,4 +1,4 @@
-"""Loads what an Estimator's checkpoint was exported for, anywhere."""
+"""Loads the SavedModel of an Estimator's checkpoint, inside or outside the cluster."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from determined._tensorflow._framework import tf
 
 
 def load_estimator_from_checkpoint_path(path: str | os.PathLike[str], tags: list[str] | None = None) -> Any:
-    """The SavedModel of a downloaded checkpoint, as ``tf.saved_model.load`` gives it.
+    """The SavedModel of a downloaded checkpoint, as ``tf.saved_model.load`` returns it.
 
-    The trial's ``build_serving_input_receiver_fns()`` has had it exported. ``tags`` are ``["serve"]`` unless given.
+    The trial must have defined ``build_serving_input_receiver_fns()``. ``tags`` defaults to ``["serve"]``.
 
     Example::
 
@@ -21,7 +21,7 @@ def load_estimator_from_checkpoint_path(path: str | os.PathLike[str], tags: list
         model.signatures["serving_default"](x=tf.constant(x))
 
     Raises:
-        AssertionError: the checkpoint holds no SavedModel, or several.
+        AssertionError: the checkpoint contains no SavedModel, or several.
         FileNotFoundError: there is no such directory.
     """
     root = pathlib.Path(path)

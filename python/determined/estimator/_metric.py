@@ -1,4 +1,4 @@
-"""Validation metrics with rules of their own, computed over all slots."""
+"""Custom validation metrics, computed over all slots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from determined._tensorflow._framework import tf, v1
 class MetricReducer:
     """Reduces a validation metric in two steps: batch by batch on each slot, then over all slots.
 
-    Make a new one inside the model function: it serves one evaluation.
+    Create a new object inside the model function: each is used for one evaluation.
 
     Example::
 
@@ -40,17 +40,17 @@ class MetricReducer:
 
     @abc.abstractmethod
     def accumulate(self, metric: Any) -> Any:
-        """Takes in the metric's value of one batch. What it returns last is this slot's part of the whole."""
+        """Adds the metric's value of one batch. The last return value is this slot's part of the result."""
         raise NotImplementedError(f"{type(self).__name__} has no accumulate()")
 
     @abc.abstractmethod
     def cross_slot_reduce(self, per_slot_metrics: list[Any]) -> Any:
-        """The metric, from what ``accumulate`` returned last on each slot."""
+        """Computes the metric from the last return values of ``accumulate`` on all slots."""
         raise NotImplementedError(f"{type(self).__name__} has no cross_slot_reduce()")
 
 
 class _FunctionReducer(MetricReducer):
-    """Keeps the values of all batches for one call of a function."""
+    """Collects the values of all batches, and passes them to a function."""
 
     def __init__(self, function: Callable[[list[Any]], Any]) -> None:
         self._function = function
@@ -65,23 +65,23 @@ class _FunctionReducer(MetricReducer):
 
     def cross_slot_reduce(self, per_slot_metrics: list[Any]) -> Any:
         nothing = object()
-        turns = itertools.zip_longest(*per_slot_metrics, fillvalue=nothing)  # the order that one slot would see
+        turns = itertools.zip_longest(*per_slot_metrics, fillvalue=nothing)  # in the order of a single slot
         return self._function([value for turn in turns for value in turn if value is not nothing])
 
 
 class MetricMaker:
-    """Makes metrics for ``eval_metric_ops``."""
+    """Creates metrics for ``eval_metric_ops``."""
 
     def __init__(self, ranks: DistributedContext) -> None:
         self._ranks = ranks
         self._last: Any = weakref.WeakKeyDictionary()
-        """In each graph, the value operation made last: they run one after the other, the same on every rank."""
+        """For each graph, the last value operation. They run one after another, in the same order on every rank."""
         self._names: dict[str, list[str]] = {}
-        """By the value operation: under what name the model function gives it to TensorFlow, once it has."""
+        """For each value operation, the name under which the model function returns it."""
         self._error: Exception | None = None
 
     def hear_names(self, metric_ops: Mapping[str, Any] | None) -> None:
-        """How the model function calls what was made here."""
+        """Records the names under which the model function returns these metrics."""
         for name, pair in (metric_ops or {}).items():
             if isinstance(pair, tuple) and tf.is_tensor(pair[0]) and pair[0].op.name in self._names:
                 self._names[pair[0].op.name][:] = [f"metric {name!r}"]
@@ -95,8 +95,8 @@ class MetricMaker:
             rule = _FunctionReducer(reducer)
         else:
             raise TypeError(
-                f"the reducer of make_metric() is a {type(reducer).__name__}; it must be a function of the list of all "
-                "batches' values, or a determined.estimator.MetricReducer"
+                f"the reducer of make_metric() is a {type(reducer).__name__}; it must be a function of the list of "
+                "values of all batches, or a determined.estimator.MetricReducer"
             )
         dtype = np.dtype(numpy_dtype)
         part: list[Any] = []
@@ -126,7 +126,7 @@ class MetricMaker:
         return value, update
 
     def _kept(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same function, whose error is kept: what runs it makes a text of it."""
+        """Wraps a function to keep its exception, because TensorFlow keeps only the text."""
 
         @functools.wraps(function)
         def call(*values: Any) -> Any:
@@ -139,7 +139,7 @@ class MetricMaker:
         return call
 
     def raise_error(self) -> None:
-        """Raises what a reducer raised, if one did."""
+        """Raises the exception of a reducer, if any."""
         error, self._error = self._error, None
         if error is not None:
             raise error from None
@@ -151,11 +151,13 @@ def _as_array(value: Any, dtype: Any, name: str, rule: MetricReducer) -> Any:
             return np.asarray(value).astype(dtype)
     except (TypeError, ValueError):
         pass
-    raise TypeError(f"{name}: {rule} gave {value!r}; it must be a number or an array, to be reported as {dtype.name}")
+    raise TypeError(
+        f"{name}: {rule} returned {value!r}; it must return a number or an array that converts to {dtype.name}"
+    )
 
 
 def _flat(metric: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
-    """The tensors of a metric, and how to put their values together again in its form."""
+    """The tensors of a metric, and a function that packs their values in the metric's structure."""
     if isinstance(metric, dict):
         for name in metric:
             if not isinstance(name, str):
@@ -179,4 +181,6 @@ def _tensor(value: Any) -> Any:
     try:
         return tf.convert_to_tensor(value)
     except (TypeError, ValueError):
-        raise TypeError(f"the metric of make_metric() holds a {type(value).__name__}; it must hold tensors") from None
+        raise TypeError(
+            f"the metric of make_metric() contains a {type(value).__name__}; it must contain only tensors"
+        ) from None

@@ -1,6 +1,6 @@
-"""Where an Estimator without a ``model_dir`` has one: among the trial's own temporary files, and without a warning.
+"""Sets the ``model_dir`` of Estimators that have none to a temporary directory of the trial, without a warning.
 
-The platform keeps the checkpoints, so that nothing is ever written there but by the user's own code.
+The platform stores the checkpoints, so only the user's code writes there.
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ def _with_directory(config: Any, model_dir: Any) -> Any:
 
 
 def take_ours() -> None:
-    """From now on."""
+    """Applies this from now on, in the whole process."""
     estimator.maybe_overwrite_model_dir_and_session_config = _with_directory

@@ -13,9 +13,9 @@ from determined.experimental import _native_context
 
 
 class EstimatorNativeContext(NativeContext, EstimatorContext):
-    """What ``determined.experimental.estimator.init`` returns.
+    """The result of ``determined.experimental.estimator.init``.
 
-    ``serving_input_receiver_fns`` may be set to functions by name: each exports a SavedModel into every checkpoint.
+    ``serving_input_receiver_fns`` maps names to functions. Each exports a SavedModel into every checkpoint.
     """
 
     def __init__(self, env: EnvContext, distributed: DistributedContext | None = None) -> None:
@@ -23,7 +23,7 @@ class EstimatorNativeContext(NativeContext, EstimatorContext):
         self.serving_input_receiver_fns: dict[str, ServingInputReceiverFn] = {}
 
     def train_and_evaluate(self, estimator: Any, train_spec: Any, eval_spec: Any) -> None:
-        """As ``tf.estimator.train_and_evaluate``. On the cluster nothing of the script runs after it."""
+        """As ``tf.estimator.train_and_evaluate``. On the cluster, the script does not run beyond this call."""
         context = self
 
         class NativeEstimatorTrial(EstimatorTrial):

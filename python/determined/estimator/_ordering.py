@@ -1,4 +1,4 @@
-"""What a batch reports is computed before the batch changes the variables."""
+"""Computes the metrics of a batch before the batch updates the variables."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _UPDATE = re.compile(r"(Resource)?(Sparse)?(Apply|Assign|Scatter)")
 
 
 def before_updates(metrics: dict[str, Any], train_op: Any) -> dict[str, Any]:
-    """The same metrics, each ordered before all updates of variables that ``train_op`` makes.
+    """The same metrics, computed before the updates of variables in ``train_op``.
 
-    A graph runs in any order that its edges allow: a summary that reads a variable (``linear/bias`` of a premade
-    Estimator, a regularisation loss, a rate that falls with the global step) reads it now before and now after the
-    update of the same batch, and the same trial reports other numbers. A metric that depends on an update stays where
-    its author put it, and so do the parts of conditions and loops.
+    A graph runs in any order that its edges allow. A summary that reads a variable (``linear/bias`` of a premade
+    Estimator, a regularization loss, a learning rate that depends on the global step) would sometimes see it before
+    and sometimes after the update by the same batch, so runs of the same trial would report different numbers. Metrics
+    that depend on an update, and those inside of conditions and loops, are not changed.
     """
     updates = {op for op in _ancestors(getattr(train_op, "op", train_op)) if _UPDATE.match(op.type)}
     ordered = {
-        name: tf.raw_ops.DeepCopy(x=tensor)  # what is read of a variable that is no resource is the variable itself
+        name: tf.raw_ops.DeepCopy(x=tensor)  # reading a non-resource variable returns the variable itself, not a copy
         for name, tensor in metrics.items()
         if tensor.dtype.is_numpy_compatible
         and tensor.dtype not in (tf.string, tf.bool)
@@ -34,7 +34,7 @@ def before_updates(metrics: dict[str, Any], train_op: Any) -> dict[str, Any]:
 
 
 def _ancestors(op: Any) -> set[Any]:
-    """An operation and all that must run before it."""
+    """An operation and all operations that must run before it."""
     found: set[Any] = set()
     left = [op]
     while left:

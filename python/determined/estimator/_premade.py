@@ -1,7 +1,7 @@
-"""Lets the premade Estimators of TensorFlow 2 take an optimizer of TensorFlow 1.
+"""Makes the premade Estimators of TensorFlow 2 accept optimizers of TensorFlow 1.
 
-``tf.estimator.DNNClassifier(optimizer=tf.compat.v1.train.AdamOptimizer(0.01), …)`` is right in TensorFlow 1, for which
-trials were written; in TensorFlow 2 the same name is another class, which wants an optimizer of Keras.
+``tf.estimator.DNNClassifier(optimizer=tf.compat.v1.train.AdamOptimizer(0.01), …)`` is valid in TensorFlow 1. In
+TensorFlow 2, the same name is another class, which accepts only Keras optimizers.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _instance_of = optimizers.get_optimizer_instance_v2
 
 
 class _FirstGeneration(tf.keras.optimizers.legacy.Optimizer):  # type: ignore[misc]
-    """An optimizer of TensorFlow 1 as premade Estimators call one of Keras."""
+    """An optimizer of TensorFlow 1 with the interface of a Keras optimizer, as far as premade Estimators use it."""
 
     def __init__(self, optimizer: Any) -> None:
         super().__init__(name=optimizer.get_name())
         self.optimizer = optimizer
 
     def get_updates(self, loss: Any, params: Any) -> list[Any]:
-        # Of two optimizers of one Estimator only the one that was given the global step counts it.
+        # Of the two optimizers of an Estimator, only the one with the global step increments it.
         return [self.optimizer.minimize(loss, global_step=self._iterations, var_list=params)]
 
 
@@ -33,5 +33,5 @@ def _instance(opt: Any, learning_rate: Any = None) -> Any:
 
 
 def take_both_generations() -> None:
-    """From now on; what Keras has is taken as before."""
+    """Accepts both kinds of optimizers from now on, in the whole process."""
     optimizers.get_optimizer_instance_v2 = _instance

@@ -10,14 +10,14 @@ from determined._trial import Trial
 from determined.estimator._context import EstimatorTrialContext
 
 ServingInputReceiverFn = Callable[..., Any]
-"""Gives a ``ServingInputReceiver`` or a ``TensorServingInputReceiver``."""
+"""Returns a ``ServingInputReceiver`` or a ``TensorServingInputReceiver``."""
 
 
 class EstimatorTrial(Trial):
     """Subclass this to train a ``tf.estimator.Estimator``, premade or custom.
 
-    The methods are called once each, in the order in which they stand here, after all generators are seeded. In them
-    TensorFlow behaves as its first generation: graphs and sessions, whatever its version.
+    Each method is called once, in the order below, after all random number generators are seeded. TensorFlow has the
+    behavior of TensorFlow 1, with graphs and sessions.
 
     Example::
 
@@ -40,18 +40,18 @@ class EstimatorTrial(Trial):
 
     @abc.abstractmethod
     def build_estimator(self) -> Any:
-        """The ``tf.estimator.Estimator`` to train. Its optimizer has been through ``context.wrap_optimizer()``."""
+        """Returns the ``tf.estimator.Estimator`` to train. Pass its optimizer through ``context.wrap_optimizer()``."""
 
     @abc.abstractmethod
     def build_train_spec(self) -> Any:
-        """A ``tf.estimator.TrainSpec``, whose ``input_fn`` returns a ``tf.data.Dataset`` that has been through
-        ``context.wrap_dataset()``. It is repeated without end; ``max_steps`` has no effect."""
+        """Returns a ``tf.estimator.TrainSpec``. Its ``input_fn`` returns a ``tf.data.Dataset`` that was passed through
+        ``context.wrap_dataset()``, and is repeated endlessly. ``max_steps`` has no effect."""
 
     @abc.abstractmethod
     def build_validation_spec(self) -> Any:
-        """A ``tf.estimator.EvalSpec``; ``steps`` batches are evaluated, or all where it is None."""
+        """Returns a ``tf.estimator.EvalSpec``. ``steps`` batches are evaluated, or all of them if it is None."""
 
     def build_serving_input_receiver_fns(self) -> dict[str, ServingInputReceiverFn]:
-        """Serving input receiver functions by name: each exports a SavedModel into the directory of its name in every
-        checkpoint."""
+        """Returns serving input receiver functions by name. Each exports a SavedModel into the directory of its name
+        in every checkpoint."""
         return {}

@@ -1,4 +1,4 @@
-"""Which families of trials a model definition uses, told from its source, before any of it runs."""
+"""Finds out from the source code of a model definition which kinds of trials it uses, without running it."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _TENSORFLOW = frozenset(
 
 
 def needs_tensorflow(directory: pathlib.Path, config: Mapping[str, Any]) -> bool:
-    """Whether the trial class of this configuration is of a family that runs on TensorFlow.
+    """Whether the trial of this configuration runs on TensorFlow.
 
-    Only what the entry point's module imports counts, and what it imports from the model definition in turn; a
-    definition with a PyTorch trial beside a TensorFlow one costs the PyTorch trial nothing.
+    Only the entry point's module and the files of the model definition that it imports count, so other modules may
+    define TensorFlow trials.
     """
     return bool(on_tensorflow(directory, config))
 
 
 def on_tensorflow(directory: pathlib.Path, config: Mapping[str, Any]) -> set[str]:
-    """The families on TensorFlow that the entry point's module reaches: "estimator", "keras", "tensorpack"."""
+    """The kinds of TensorFlow trials that the entry point's module imports: "estimator", "keras", "tensorpack"."""
     return {name.rpartition(".")[2] for name in _TENSORFLOW & names_used(directory, config)}
 
 
 def names_used(directory: pathlib.Path, config: Mapping[str, Any]) -> set[str]:
-    """The dotted names, such as ``tensorflow.train.Saver``, that the entry point's module and what it reaches use."""
+    """The dotted names, such as ``tensorflow.train.Saver``, that the entry point's module and its imports use."""
     start = _entry(directory, config)
     return _names(start, directory) if start is not None else set()
 
 
 def _entry(directory: pathlib.Path, config: Mapping[str, Any]) -> pathlib.Path | None:
-    """The file that the trial begins with; None where there is none to read."""
+    """The file of the entry point; None if there is none."""
     if (command := _native.command_of(config)) is not None:
         script = directory / command[0]
         return script if script.is_file() else None
@@ -61,7 +61,7 @@ def _module(root: pathlib.Path, dotted: str) -> pathlib.Path | None:
 
 
 def _names(start: pathlib.Path, root: pathlib.Path) -> set[str]:
-    """Every name of the platform that a file uses, with what it imports from the same directory."""
+    """The dotted names that a file uses, and those of the files that it imports from ``root``."""
     found: set[str] = set()
     seen: set[pathlib.Path] = set()
     todo = [start]
@@ -73,7 +73,7 @@ def _names(start: pathlib.Path, root: pathlib.Path) -> set[str]:
         try:
             tree = ast.parse(file.read_bytes())
         except (SyntaxError, ValueError, OSError):
-            continue  # told when it is imported
+            continue  # the import will raise the error
         for name in _used(tree, file, root):
             found.add(name)
             parts = name.split(".")
@@ -84,7 +84,7 @@ def _names(start: pathlib.Path, root: pathlib.Path) -> set[str]:
 
 
 def _used(tree: ast.AST, file: pathlib.Path, root: pathlib.Path) -> Iterator[str]:
-    """The dotted names of what is imported, and of what is reached through an imported name."""
+    """The dotted names of imports, and of attributes of imported names."""
     bound: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,14 +1,13 @@
-"""The packages that a trial needs beside the platform's: its family's, and those of its ``requirements.txt``.
+"""The packages that a trial needs in addition to the platform's: TensorFlow, and those of its ``requirements.txt``.
 
-Each content of such a file has a virtual environment of its own on top of the platform's: built once on a machine,
-shared by all ranks, trials and experiments that want the same, kept under the hash of what it was made from. What
-the platform's environment has in a fitting version is not installed again. TensorFlow has such an environment, too, so
-that only those who use it pay for it: a trial of one of its families gets it without asking, below that of its
-``requirements.txt`` (docs/decisions/0021).
+Each distinct ``requirements.txt`` gets a virtual environment on top of the platform's. It is built once per machine,
+shared by all ranks, trials and experiments with the same requirements, and named by the hash of its inputs. Packages
+that the platform's environment has in a suitable version are not installed again. TensorFlow has an environment of its
+own, which TensorFlow trials get automatically, below that of their ``requirements.txt`` (docs/decisions/0021).
 
-They are kept in ``DET_ENVIRONMENTS``, else in ``$XDG_CACHE_HOME/det/environments``. Whenever one is built, those go
-that nobody uses now and that were not used for thirty days, or that nobody can use again: the platform's environment
-below them was changed or removed.
+Environments are stored in ``DET_ENVIRONMENTS``, by default ``$XDG_CACHE_HOME/det/environments``. Building one deletes
+those that are not in use and that either were not used for thirty days or are useless, because the platform's
+environment below them was changed or removed.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from determined.exec import _families
 
 NAME = "requirements.txt"
 TENSORFLOW = ("tensorflow-cpu==2.15.1", "tensorpack==0.11", "lmdb==3.0.0")
-"""What trials on TensorFlow need: the last TensorFlow with estimators, and what the platform uses beside it."""
+"""What TensorFlow trials need: the last TensorFlow with estimators, and the packages that the platform uses with it."""
 _UNUSED_DAYS = 30
 _ENTERED = "DET_ENVIRONMENT_ENTERED"
 _NAMES_TENSORFLOW = re.compile(r"^tensorflow(-cpu|-gpu|-intel|\[[^]]*\])?\s*($|[=<>!~;@])")
@@ -49,15 +48,15 @@ class Layer:
     """Packages that share one environment."""
 
     title: str
-    """What it is called in the log."""
+    """Its name in the log."""
     lines: tuple[str, ...]
     directory: pathlib.Path
-    """Where the lines are read from; relative paths in them begin there."""
+    """The directory to which relative paths in the lines refer."""
     file: bool = False
-    """Whether ``requirements.txt`` of the directory is to be installed, beside the lines."""
+    """Whether to install the ``requirements.txt`` of the directory in addition to the lines."""
 
     def key(self, below: Sequence[str] = ()) -> str:
-        """The name of the environment: the hash of all that it is made from."""
+        """The name of the environment: the hash of everything that it is built from."""
         text = (self.directory / NAME).read_text() if self.file else ""
         digest = hashlib.sha256("\n".join([*self.lines, *_lines(text)]).encode())
         digest.update("\n".join(_platform()).encode())
@@ -71,11 +70,14 @@ class Layer:
 
 
 def enter(directory: str, command: list[str], config: Mapping[str, Any] | None = None) -> None:
-    """Makes what the trial of a model definition needs importable in this process.
+    """Makes the packages that the trial of a model definition needs importable in this process.
 
-    That is what its ``requirements.txt`` names and, where ``config`` names a trial class on TensorFlow, TensorFlow.
-    Where a package is imported already that the environment has in another version (a warm worker's framework), the
-    process becomes ``command``, arguments for a fresh interpreter; the call then does not return.
+    These are the packages of its ``requirements.txt`` and, if ``config`` names a TensorFlow trial, TensorFlow. If this
+    process has already imported a package that the environment replaces (such as a warm worker's PyTorch), it executes
+    a new interpreter with the arguments ``command``, and the call does not return.
+
+    Raises:
+        InvalidExperimentException: pip could not install the packages.
     """
     if os.environ.get(_ENTERED) == sys.prefix:
         return
@@ -100,11 +102,11 @@ def enter(directory: str, command: list[str], config: Mapping[str, Any] | None =
 
 
 def wanted(directory: pathlib.Path, config: Mapping[str, Any] | None = None) -> list[Layer]:
-    """The layers of packages on top of the platform's, the lowest first."""
+    """The layers of packages on top of the platform's, from bottom to top."""
     own = directory / NAME
     asked = _lines(own.read_text()) if own.is_file() else []
     family = list(TENSORFLOW) if config is not None and _families.needs_tensorflow(directory, config) else []
-    if names_tensorflow(asked):  # The trial's own version goes before the platform's.
+    if names_tensorflow(asked):  # The trial's own version takes precedence over the platform's.
         beside = tuple(line for line in family if not _NAMES_TENSORFLOW.match(line))
         return [Layer(NAME, beside, directory, file=True)]
     layers = []
@@ -116,12 +118,12 @@ def wanted(directory: pathlib.Path, config: Mapping[str, Any] | None = None) -> 
 
 
 def names_tensorflow(lines: Sequence[str]) -> bool:
-    """Whether one of the lines of a ``requirements.txt`` asks for TensorFlow."""
+    """Whether one of these lines of a ``requirements.txt`` names TensorFlow."""
     return any(_NAMES_TENSORFLOW.match(line) for line in lines)
 
 
 def _is_there(line: str) -> bool:
-    """Whether the platform's environment has a package already; of TensorFlow any version with estimators will do."""
+    """Whether the platform's environment has a package; for TensorFlow, any version with estimators suffices."""
     name, _, version = line.partition("==")
     for candidate in ("tensorflow", "tensorflow-cpu", "tensorflow-gpu") if name == "tensorflow-cpu" else (name,):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -132,7 +134,7 @@ def _is_there(line: str) -> bool:
 
 
 def config_of(environment: Mapping[str, str]) -> dict[str, Any]:
-    """The experiment configuration that an agent hands over; empty where it cannot be read, which is told elsewhere."""
+    """The experiment configuration from the agent; empty if it is invalid, which is reported elsewhere."""
     try:
         config = json.loads(environment.get("DET_EXPERIMENT_CONFIG", ""))
     except ValueError:
@@ -151,10 +153,10 @@ def place(layer: Layer, below: Sequence[str] = ()) -> pathlib.Path:
 
 
 def build(home: pathlib.Path, layer: Layer, below: Sequence[pathlib.Path] = ()) -> pathlib.Path:
-    """Builds the environment where it is not yet there, and gives its site-packages.
+    """Builds the environment if it does not exist, and returns its site-packages directory.
 
     Raises:
-        InvalidExperimentException: pip could not install what is asked for; its output is in the log.
+        InvalidExperimentException: pip could not install the packages; its output is in the log.
     """
     packages = home / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     complete = home / "complete"
@@ -166,10 +168,10 @@ def build(home: pathlib.Path, layer: Layer, below: Sequence[pathlib.Path] = ()) 
             return packages
         print(f"building the environment for {layer.title}; later trials reuse it", flush=True)
         started = time.monotonic()
-        shutil.rmtree(home, ignore_errors=True)  # Half of one, whose builder was killed.
+        shutil.rmtree(home, ignore_errors=True)  # an incomplete one, whose builder was killed
         _remove_unused(home.parent)
         _run([sys.executable, "-m", "venv", "--without-pip", str(home)], layer)
-        # As the platform is known by: a link to it, through which this process came, may go.
+        # Resolved, because a link through which this process was started may be removed.
         lower = [os.path.realpath(entry) for entry in (*map(str, below), *site.getsitepackages())]
         (packages / "platform.pth").write_text("".join(f"import site; site.addsitedir({entry!r})\n" for entry in lower))
         _run(
@@ -189,7 +191,7 @@ def build(home: pathlib.Path, layer: Layer, below: Sequence[pathlib.Path] = ()) 
 
 
 def imported_from_elsewhere(packages: pathlib.Path) -> list[str]:
-    """What this process has imported already, and would import from the environment if it were fresh."""
+    """The modules that this process has imported, and that a new process would import from the environment."""
     brought = set()
     for entry in packages.iterdir():
         name = entry.name.partition(".")[0]
@@ -199,7 +201,7 @@ def imported_from_elsewhere(packages: pathlib.Path) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines that say something."""
+    """The lines without comments and empty lines."""
     lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines())
     return [line for line in lines if line]
 
@@ -213,7 +215,7 @@ def _home(environment: Mapping[str, str]) -> pathlib.Path:
 
 def _run(command: list[str], layer: Layer) -> None:
     """Runs a command with its output in the trial's log."""
-    # The package path of this process is not the environment's.
+    # The module search path of this process must not affect pip in the environment.
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     with subprocess.Popen(
         command,
@@ -249,7 +251,7 @@ def _locked(path: pathlib.Path, title: str) -> Iterator[IO[str]]:
 
 
 def _platform() -> tuple[str, str]:
-    """The platform's environment, which all others are built on: where it is, and the hash of what is in it."""
+    """The platform's environment, on which all others are built: its path, and the hash of its packages."""
     digest = hashlib.sha256(sys.version.encode())
     for name, version in sorted((d.name, d.version) for d in importlib.metadata.distributions()):
         digest.update(f"\n{name}=={version}".encode())
@@ -257,7 +259,7 @@ def _platform() -> tuple[str, str]:
 
 
 def _use(complete: pathlib.Path) -> None:
-    """Says that this process uses an environment, until it ends: also beyond an exec, so the descriptor stays open."""
+    """Marks an environment as used by this process until it ends. The open descriptor survives an exec."""
     descriptor = os.open(complete, os.O_RDONLY)
     os.set_inheritable(descriptor, True)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
@@ -276,7 +278,7 @@ def _remove_unused(root: pathlib.Path) -> None:
 
 
 def _is_outlived(home: pathlib.Path, ours: tuple[str, str]) -> bool:
-    """Whether the platform's environment below this one is no longer what it was."""
+    """Whether the platform's environment below this one was changed or removed."""
     try:
         prefix, _, state = (home / "platform").read_text().partition("\n")
     except FileNotFoundError:

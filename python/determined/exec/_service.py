@@ -1,4 +1,4 @@
-"""What the programs of interactive tasks share: where they listen, and what they tell the master."""
+"""Code shared by the programs of interactive tasks: listening, and reporting to the master."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _LOOK_SECONDS = 2.0
 
 
 class Refused(Exception):
-    """The master's answer is no: another try would change nothing."""
+    """The master refused a call; retrying would not help."""
 
 
 class Service:
-    """The service of this process's task, as its master knows it.
+    """The service of this process's task.
 
-    Nobody but the master may use it, although everybody on the machine can connect to its port: :attr:`secret` is told
-    to the master, which adds it to each request that it hands on for a user who is logged in.
+    Only the master may use it, although everyone on the machine can connect to its port. The master gets
+    :attr:`secret`, and adds it to each request that it forwards for a logged-in user.
     """
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self.task_id = environment["DET_TASK_ID"]
         self.base = environment.get("DET_PROXY_PATH") or f"/proxy/{self.task_id}/"
-        """The path below which requests come, with a slash at its end."""
+        """The prefix of the paths of all requests; it ends with a slash."""
         self.secret = secrets.token_urlsafe(32)
         self._master = environment["DET_MASTER"].rstrip("/")
         self._trust = trust_of(self._master)
@@ -48,11 +48,11 @@ class Service:
         self._idle: bool | None = None
         reached_from = source_address(urllib.parse.urlsplit(self._master).hostname or "127.0.0.1")
         self.host = "127.0.0.1" if is_loopback(reached_from) else "0.0.0.0"
-        """Where to listen: on the loopback where the master is on this machine."""
+        """The address to listen on: loopback if the master is on this machine."""
         self.config: dict[str, Any] = json.loads(environment.get("DET_TASK_CONFIG") or "{}")
 
     def listener(self) -> socket.socket:
-        """A free port."""
+        """A socket that listens on a free port."""
         return socket.create_server((self.host, 0), backlog=128)
 
     def allows(self, authorization: str | None) -> bool:
@@ -61,11 +61,11 @@ class Service:
         return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.secret.encode())
 
     def ready(self, port: int, ssh_port: int = 0, user: str = "") -> None:
-        """Says that the service answers there, and on which port an SSH server lets which user in; waits for a master
-        that is away.
+        """Tells the master that the service listens on ``port``, and any SSH server for ``user`` on ``ssh_port``.
 
         Raises:
-            Refused: the task is over, or this is not its process.
+            Refused: the task has ended, or this is not its process.
+            OSError: the master did not respond within ten minutes.
         """
         body: dict[str, Any] = {"port": port, "secret": self.secret}
         if ssh_port:
@@ -73,33 +73,33 @@ class Service:
         self.call("POST", f"/api/v1/tasks/{self.task_id}/ready", body)
 
     def report_idle(self, idle: bool) -> None:
-        """Says whether somebody uses the service, where that has changed."""
+        """Reports whether the service is idle, if that has changed."""
         if idle != self._idle:
             self.call("POST", f"/api/v1/tasks/{self.task_id}/idle", {"idle": idle})
             self._idle = idle
 
     def watch(self, is_idle: Callable[[], bool]) -> None:
-        """Asks ``is_idle`` again and again on a thread of its own, and tells the master what it says."""
+        """Calls ``is_idle`` periodically in a thread, and reports the result to the master."""
 
         def run() -> None:
             while True:
                 try:
                     self.report_idle(is_idle())
                 except Refused:
-                    return  # over: whoever ended the task ends this process
+                    return  # the task has ended; the agent ends this process
                 except Exception as error:
-                    print(f"cannot tell whether the task is idle: {error}", file=sys.stderr, flush=True)
+                    print(f"cannot report whether the task is idle: {error}", file=sys.stderr, flush=True)
                     time.sleep(10 * _LOOK_SECONDS)
                 time.sleep(_LOOK_SECONDS)
 
         threading.Thread(target=run, name="idle", daemon=True).start()
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """One call of the master's API as this task; tried again for ten minutes where the master does not answer.
+        """Calls the master's API as this task. Retries for ten minutes while the master does not respond.
 
         Raises:
-            Refused: it answered with an error.
-            OSError: it never answered.
+            Refused: the master responded with an error.
+            OSError: the master did not respond.
         """
         data = None if body is None else json.dumps(body)
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
@@ -117,15 +117,15 @@ class Service:
                     raise Refused(f"{method} {path} was answered with {reply.status}: {_reason(text)}")
             except (OSError, http.client.HTTPException) as error:
                 if time.monotonic() > end:
-                    raise OSError(f"the master does not answer ({error}){advice(error)}") from error
+                    raise OSError(f"the master at {self._master} does not respond ({error}){advice(error)}") from error
             finally:
                 link.close()
             time.sleep(_PAUSE_SECONDS)
 
 
 def environment_with(module: str, title: str, *packages: str) -> str | None:
-    """Python of an environment that has these packages, built once on a machine and found again by its content; None
-    where this one can import ``module`` already.
+    """The Python interpreter of an environment with these packages, which is built once per machine; None if this
+    process can already import ``module``.
 
     Raises:
         InvalidExperimentException: pip could not install them.
@@ -141,7 +141,7 @@ def environment_with(module: str, title: str, *packages: str) -> str | None:
 
 
 def end_on_signals() -> None:
-    """Lets SIGTERM and SIGINT end this process as a return would, so that it cleans up."""
+    """Makes SIGTERM and SIGINT end this process with ``sys.exit``, so that it cleans up."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
 

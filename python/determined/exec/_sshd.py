@@ -27,30 +27,30 @@ _SFTP_SERVERS = (
     "/usr/libexec/sftp-server",
     "/usr/lib/ssh/sftp-server",
 )
-_PRIVILEGE_SEPARATION = pathlib.Path("/run/sshd")  # what Debian's sshd wants where root starts it
+_PRIVILEGE_SEPARATION = pathlib.Path("/run/sshd")  # required by Debian's sshd if root starts it
 _LISTENING = "Server listening on"
-# What a session has of its own.
+# Variables that each session sets itself.
 _OF_A_SESSION = frozenset({"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM", "DET_SSH_PUBLIC_KEY"})
 
 
 _NO_TERMINALS = (
-    "commands, files and ports work over SSH, but no terminals: sshd gives them to users other than root only where "
-    "/dev/pts is mounted with gid=5, as Debian does; terminals in the browser work"
+    "SSH sessions have no terminals, only commands, file transfer and port forwarding: sshd provides terminals to "
+    "users other than root only if /dev/pts is mounted with gid=5, as on Debian. Terminals in the browser work"
 )
 
 
 class Missing(Exception):
-    """What this machine lacks for an SSH server; the message says what to do."""
+    """This machine lacks something that the SSH server needs. The message says what to do."""
 
 
 class Server:
-    """A running ``sshd``. It lets in whom has the private half of ``public_key``, as this process's user only."""
+    """A running ``sshd``. It accepts the private key of ``public_key``, for this process's user only."""
 
     def __init__(self, host: str, public_key: str, shell: str, environment: Mapping[str, str]) -> None:
         """
         Raises:
             Missing: the machine has no OpenSSH, or this process's user has no account.
-            RuntimeError: ``sshd`` did not start; its own words are in the task's log.
+            RuntimeError: ``sshd`` did not start; its output is in the task's log.
         """
         self.user = _user()
         self._sshd = _program("sshd", "openssh-server")
@@ -74,7 +74,7 @@ class Server:
         raise RuntimeError("the SSH server did not start; see the lines of sshd above")
 
     def sessions(self) -> int:
-        """How many connections it serves."""
+        """The number of open connections."""
         return sum(_parent(entry) == self._process.pid for entry in pathlib.Path("/proc").iterdir())
 
     def _starts(self, home: pathlib.Path) -> bool:
@@ -97,7 +97,7 @@ class Server:
 
     @staticmethod
     def _hand_on(process: subprocess.Popen[str], listening: threading.Event) -> None:
-        """What it says goes into the task's log."""
+        """Copies the output of ``sshd`` to the task's log."""
         assert process.stderr is not None
         for line in process.stderr:
             print(line.rstrip(), file=sys.stderr, flush=True)
@@ -106,7 +106,7 @@ class Server:
 
 
 def configuration(home: pathlib.Path, host: str, port: int, user: str) -> str:
-    """Of an ``sshd`` that knows nothing of the machine's own one."""
+    """The configuration of an ``sshd`` that is independent of the machine's own."""
     settings = {
         "Port": port,
         "ListenAddress": host,
@@ -140,7 +140,7 @@ def configuration(home: pathlib.Path, host: str, port: int, user: str) -> str:
 
 
 def session_script(shell: str, directory: str, environment: Mapping[str, str]) -> str:
-    """What each session runs: its command, or a shell, with the task's environment and in the task's directory."""
+    """The script of each session: it runs a command or a shell, in the task's environment and directory."""
     lines = [
         f"export {name}={shlex.quote(value)}"
         for name, value in sorted(environment.items())
@@ -152,7 +152,7 @@ def session_script(shell: str, directory: str, environment: Mapping[str, str]) -
         [
             *lines,
             f"export SHELL={quoted}",
-            "export SHLVL=1",  # else bash reads ~/.bashrc for each command, which may change PATH
+            "export SHLVL=1",  # otherwise, bash reads ~/.bashrc for each command, which may change PATH
             f"cd {shlex.quote(directory)}",
             'case "$SSH_ORIGINAL_COMMAND" in',
             f"'') exec {quoted} ;;",
@@ -165,7 +165,7 @@ def session_script(shell: str, directory: str, environment: Mapping[str, str]) -
 
 
 def _path(path: pathlib.Path) -> str:
-    """As a word of the configuration, in which "%" begins a token."""
+    """A path as a quoted word of the configuration, in which "%" begins a token."""
     return '"' + str(path).replace("%", "%%") + '"'
 
 
@@ -193,7 +193,7 @@ def _user() -> str:
 
 
 def _is_locked(user: str) -> bool:
-    """Only root sees that, and only root's ``sshd`` asks."""
+    """Whether an account is locked. Only root can read this, and only an ``sshd`` of root checks it."""
     with contextlib.suppress(OSError):
         for line in pathlib.Path("/etc/shadow").read_text().splitlines():
             name, _, rest = line.partition(":")
@@ -213,7 +213,7 @@ def _program(name: str, package: str) -> str:
 
 
 def _gives_terminals() -> bool:
-    """Whether ``sshd`` can hand a terminal to the group ``tty``, which it insists on, without being root."""
+    """Whether ``sshd`` can give terminals to the group ``tty``, as it requires, without being root."""
     with contextlib.suppress(KeyError, OSError):
         group = grp.getgrnam("tty").gr_gid
         ours, theirs = os.openpty()

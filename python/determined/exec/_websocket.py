@@ -75,7 +75,7 @@ class WebSocket:
             with contextlib.suppress(Closed, OSError):
                 await self._send(_CLOSE, struct.pack(">H", code))
                 self._writer.write_eof()
-                # A socket that is closed while something arrives is reset; who hands it on then drops the last words.
+                # Closing a socket while data arrives resets it, and the proxy would drop the last messages.
                 async with asyncio.timeout(_PARTING_SECONDS):
                     while await self._reader.read(_HEAD_BYTES_MAX):
                         pass
@@ -143,17 +143,19 @@ async def accept(
         return None
     request, headers = _parse(head)
     if len(head) > _HEAD_BYTES_MAX or not request.startswith("GET "):
-        await _refuse(writer, "400 Bad Request", "this is no request for a WebSocket")
+        await _refuse(writer, "400 Bad Request", "this is not a WebSocket request")
         return None
     if not allows(headers.get("authorization")):
-        await _refuse(writer, "401 Unauthorized", "come through the master")
+        await _refuse(writer, "401 Unauthorized", "connect through the master")
         return None
     key = headers.get("sec-websocket-key", "")
     if headers.get("upgrade", "").lower() != "websocket" or not key:
         await _refuse(writer, "426 Upgrade Required", "use 'det shell open'", "Upgrade: websocket\r\n")
         return None
     if headers.get("sec-websocket-version") != "13":
-        await _refuse(writer, "400 Bad Request", "version 13 is spoken here", "Sec-WebSocket-Version: 13\r\n")
+        await _refuse(
+            writer, "400 Bad Request", "only WebSocket version 13 is supported", "Sec-WebSocket-Version: 13\r\n"
+        )
         return None
     digest = base64.b64encode(hashlib.sha1(key.encode() + _GUID).digest()).decode()
     writer.write(

@@ -1,13 +1,14 @@
-"""Serves shells as a task: ``python -m determined.exec.shell``. It runs an SSH server (_sshd.py), and serves terminals
-to browsers, for which each WebSocket is a shell of its own.
+"""The program of shell tasks: ``python -m determined.exec.shell``. It runs an SSH server (_sshd.py), and serves
+terminals to browsers. Each WebSocket is one shell.
 
-The first message says what is wanted, as JSON: ``{"tty": true, "columns": 80, "rows": 24, "term": "xterm"}``; with
-``command`` that command is run instead. Then bytes are input, and text is ``{"columns": …, "rows": …}`` after a change
-of size or ``{"end_of_input": true}``. What comes back: bytes are output, the first of them 1 for standard output and 2
-for standard error; text is ``{"exit": status}``, the end. A shell whose connection is lost is hung up.
+The client's first message is JSON: ``{"tty": true, "columns": 80, "rows": 24, "term": "xterm"}``, optionally with a
+``command`` to run instead of a shell. After that, binary messages are input, and text messages are
+``{"columns": …, "rows": …}`` (the size has changed) or ``{"end_of_input": true}``. From the server, binary messages are
+output, with a first byte of 1 for standard output and 2 for standard error; the last message is ``{"exit": status}``,
+a text. If the connection is lost, the shell receives SIGHUP.
 
-A client that cannot make its connection wait, as pages of browsers, asks for a window, ``"window": bytes`` in the first
-message: no more output than that is under way which it has not taken, as it says with ``{"taken": bytes}``.
+Clients without flow control, such as browsers, set ``"window": bytes`` in the first message. The server then sends at
+most that much output before the client acknowledges it with ``{"taken": bytes}``.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ Send = Callable[[int, bytes], Awaitable[None]]
 
 
 def main() -> int:
-    """Serves until it is ended; the status to exit with."""
+    """Serves until the process is ended. Returns the exit status."""
     _service.end_on_signals()
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # where nohup has it ignored no shell could be hung up
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # shells inherit it; under nohup, they would ignore it
     service = _service.Service()
     ssh = None
     try:
         if not (key := os.environ.get("DET_SSH_PUBLIC_KEY")):
-            raise RuntimeError("the master gave it no key (DET_SSH_PUBLIC_KEY is not set)")
+            raise RuntimeError("the master provided no key (DET_SSH_PUBLIC_KEY is not set)")
         ssh = _sshd.Server(service.host, key, _shell(), _environment({}))
     except (_sshd.Missing, RuntimeError, OSError, subprocess.CalledProcessError) as error:
         print(f"this shell has no SSH server, only terminals in the browser: {error}", file=sys.stderr, flush=True)
@@ -130,7 +131,7 @@ async def _listen(socket: _websocket.WebSocket, shell: _Shell) -> None:
 
 
 class _Shell:
-    """A process, with its input and output: on a terminal of its own, or on pipes."""
+    """A process with its input and output, on a terminal or on pipes."""
 
     def __init__(self, wanted: dict[str, Any], send: Send) -> None:
         self._terminal: int | None = None
@@ -160,14 +161,14 @@ class _Shell:
         self._pumps = [asyncio.create_task(self._pump(fd, channel, send)) for channel, fd in ours]
 
     async def input(self, data: bytes) -> None:
-        """Waits until the process takes it."""
+        """Writes input; waits until the process has accepted it."""
         while data and self._input >= 0:
             try:
                 data = data[os.write(self._input, data) :]
             except BlockingIOError:
                 await _until(self._input, write=True)
             except OSError:
-                return  # it closed its input, or ended
+                return  # the process has closed its input, or ended
 
     async def end_input(self) -> None:
         if self._terminal is not None:
@@ -177,7 +178,7 @@ class _Shell:
             self._input = -1
 
     def resize(self, size: dict[str, Any]) -> None:
-        """Does nothing without a terminal."""
+        """Changes the size of the terminal, if there is one."""
         if self._terminal is not None:
             _set_size(self._terminal, size)
 
@@ -185,7 +186,7 @@ class _Shell:
         self._window.taken(count)
 
     async def end(self) -> int:
-        """Waits for the process and its last words; its status, 128 + signal where one ended it."""
+        """Waits for the process and the rest of its output. Returns its status, or 128 + the signal that ended it."""
         await _until(self._ended)
         code = self._process.wait()
         moved = -1
@@ -195,7 +196,7 @@ class _Shell:
         return code if code >= 0 else 128 - code
 
     async def hang_up(self) -> None:
-        """Ends the process where it still runs. What it put into the background stays."""
+        """Ends the process if it is still running. Its background processes continue."""
         for pump in self._pumps:
             pump.cancel()
         await asyncio.wait(self._pumps)
@@ -223,7 +224,7 @@ class _Shell:
                 await _until(source)
                 continue
             except OSError:
-                return  # a terminal without processes
+                return  # no process has the terminal open
             if not data:
                 return
             self._waiting += 1
@@ -238,7 +239,7 @@ class _Shell:
 
 
 class _Window:
-    """Lets output pass while less than ``size`` bytes of it are under way; all of it where that is 0."""
+    """Blocks output while ``size`` bytes or more are unacknowledged; never if ``size`` is 0."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -247,13 +248,13 @@ class _Window:
         self._open.set()
 
     async def take(self, count: int) -> None:
-        """Waits for room."""
+        """Waits until ``count`` bytes may be sent."""
         while not self._open.is_set():
             await self._open.wait()
         self._move(count)
 
     def taken(self, count: int) -> None:
-        """The client has taken so much."""
+        """The client has acknowledged ``count`` bytes."""
         self._move(-max(0, count))
 
     def _move(self, count: int) -> None:
@@ -276,7 +277,7 @@ def _start(wanted: dict[str, Any], theirs: list[int]) -> subprocess.Popen[bytes]
 
 
 async def _until(fd: int, write: bool = False) -> None:
-    """Waits until a descriptor can be read, or written."""
+    """Waits until a descriptor is readable or, with ``write``, writable."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     add, remove = (loop.add_writer, loop.remove_writer) if write else (loop.add_reader, loop.remove_reader)

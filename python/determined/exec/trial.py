@@ -38,14 +38,16 @@ def main(worker: Mapping[str, str] | None = None) -> int:
     ``worker`` is the environment of the warm worker of which this process is a fork.
     """
     _output.set_up(debug=util.debug_mode())
-    faulthandler.register(signal.SIGUSR2, file=sys.stderr, all_threads=True)  # asked before a kill: where is it?
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on a GPU
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # a lost rank is told once, by us
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # no news of instruction sets in every log
+    faulthandler.register(
+        signal.SIGUSR2, file=sys.stderr, all_threads=True
+    )  # sent before a kill, to see where the trial hangs
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # makes matrix products on GPUs deterministic
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # this package reports lost ranks itself
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # no messages about instruction sets
     try:
         config = _requirements.config_of(os.environ)
         _requirements.enter(_work_directory(), ["-m", "determined.exec.trial"], config)
-    except BaseException as error:  # InvalidExperimentException is one
+    except BaseException as error:  # such as InvalidExperimentException
         if isinstance(error, KeyboardInterrupt):
             raise
         _failure.report(error)
@@ -113,7 +115,7 @@ def _run(client: RankClient, runtime: Any) -> int:
 
 def _train(env: EnvContext, client: RankClient, runtime: Any, source: SourceSnapshot, ranks: DistributedContext) -> int:
     if not ranks.is_chief:
-        client.close()  # the chief alone talks with the master
+        client.close()  # only the chief talks to the master
     elif ranks.watch is not None:
         ranks.watch.last_act = client.flush
     storage = _storage(env, runtime)

@@ -53,8 +53,8 @@ def main() -> int:
 
 def warm_up() -> None:
     """Imports what a PyTorch trial imports and trains one small step, on one thread and on the CPU."""
-    os.environ["OMP_NUM_THREADS"] = "1"  # the pool of a fork is the fork's own
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # read once; a trial tells a lost rank once, itself
+    os.environ["OMP_NUM_THREADS"] = "1"  # forks must create their own thread pools
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # read at import; trials report lost ranks themselves
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # looking for a GPU must not open one here
     import torch
 
@@ -69,7 +69,7 @@ def warm_up() -> None:
     with no_gpus():
         _take_a_step()
     gc.collect()
-    gc.freeze()  # what is here now is never looked at again, so that forks share its memory
+    gc.freeze()  # objects that exist now are not collected, so that forks share their memory
     _huge_pages.collapse()
 
 

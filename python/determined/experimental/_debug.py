@@ -41,7 +41,7 @@ def test_one_batch(
     found = trial_class or former.get("trial_def")
     if found is None:
         raise TypeError("trial_class is None; pass a trial class to test_one_batch()")
-    if not logging.getLogger().handlers:  # a script that has set up no logging shall see how it goes, too
+    if not logging.getLogger().handlers:  # show progress even if the script has not set up logging
         logging.basicConfig(level=logging.INFO, format="%(message)s")
     _local_run.test_one_batch(found, config or {}, rules=_runtime)
 

@@ -63,7 +63,7 @@ class Determined(Registry, Administration):
     ) -> None:
         self._session = Session(master, user, password, cert_path=cert_path, cert_name=cert_name, noverify=noverify)
         if self._session.has_task_token:
-            return  # a task is who it is
+            return  # a task cannot choose another user
         self._session.login()
 
     def logout(self) -> None:
@@ -85,8 +85,7 @@ class Determined(Registry, Administration):
 
         Files named by a ``.detignore`` at the top of ``model_dir`` are not sent. ``includes`` are additional files and
         directories, which are added at the top level. ``activate=False`` leaves the experiment paused. Warnings of the
-        master become a ``UserWarning``: that the cluster could never run the experiment, or that a setting is changed
-        or ignored.
+        master become a ``UserWarning``: that no agent can run the experiment, or that a setting is changed or ignored.
 
         Raises:
             BadRequestException: the configuration is invalid; the message has one problem per line.
@@ -123,7 +122,7 @@ class Determined(Registry, Administration):
         return Experiment._of(self._session, answer["experiment"])
 
     def get_experiment(self, experiment_id: int) -> Experiment:
-        """Raises NotFoundException if there is no experiment of that id."""
+        """Raises NotFoundException if there is no experiment with this id."""
         answer = self._session.get(path_of("experiments", id_of(experiment_id, "experiment_id")))
         return Experiment._of(self._session, answer["experiment"])
 
@@ -164,11 +163,11 @@ class Determined(Registry, Administration):
         return [Experiment._of(self._session, answer) for answer in found]
 
     def get_trial(self, trial_id: int) -> Trial:
-        """Raises NotFoundException if there is no trial of that id."""
+        """Raises NotFoundException if there is no trial with this id."""
         return Trial._of(self._session, self._session.get(path_of("trials", id_of(trial_id, "trial_id")))["trial"])
 
     def get_checkpoint(self, uuid: str) -> Checkpoint:
-        """Raises NotFoundException if there is no checkpoint of that UUID."""
+        """Raises NotFoundException if there is no checkpoint with this UUID."""
         return Checkpoint._of(self._session, self._session.get(path_of("checkpoints", uuid))["checkpoint"])
 
     def iter_trials_metrics(self, trial_ids: Sequence[int], group: str) -> Iterator[TrialMetrics]:
@@ -185,11 +184,11 @@ class Determined(Registry, Administration):
 
 
 def _warnings_of(answer: Mapping[str, Any]) -> Iterator[str]:
-    """The warnings of the master for a submitted experiment, in the command line's words."""
+    """The master's warnings for a submitted experiment, in the same words as on the command line."""
     for name in answer.get("warnings") or ():
         if name == "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED":
             why = f": it {answer['launchReason']}" if answer.get("launchReason") else ""
-            yield f"the experiment can never run on the cluster as it is now{why}; it waits until that changes."
+            yield f"no agent of the cluster can run the experiment{why}; it waits until one can."
         else:
             yield str(name)
     yield from map(str, answer.get("configWarnings") or ())

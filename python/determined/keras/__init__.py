@@ -1,7 +1,7 @@
 """Trials that train a ``tf.keras`` model.
 
-Needs TensorFlow 2.15 or older, which a trial of this family gets by itself; it is imported when a name of this package
-is first used.
+Needs TensorFlow 2.15 or older, which trials on the cluster get automatically. It is imported when a name of this
+package is first used.
 """
 
 from determined import _lazy
@@ -14,14 +14,14 @@ _HOMES = {
     "TFKerasExperimentalContext": "_experimental",
     "TFKerasNativeContext": "_native",
     "TFKerasTensorBoard": "callbacks",
-    "TFKerasTrial": "_controller",  # which makes it one that can be run
+    "TFKerasTrial": "_controller",  # not _trial: importing _controller makes the class runnable
     "TFKerasTrialContext": "_context",
     "TFKerasTrialController": "_controller",
     "callbacks": "",
     "load_model_from_checkpoint_path": "_load",
 }
 
-__all__ = [  # they come by __getattr__
+__all__ = [  # resolved by __getattr__
     "ArrayLike",
     "InputData",
     "SequenceAdapter",

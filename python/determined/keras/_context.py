@@ -26,7 +26,7 @@ _UNSET: Any = object()
 
 
 class TFKerasContext(TrialContext):
-    """What Keras code asks of the platform, in a trial class or in a script of the Native API."""
+    """The platform's interface for Keras code, in a trial class or in a script of the Native API."""
 
     def __init__(self, env: EnvContext, distributed: DistributedContext | None = None) -> None:
         super().__init__(env, distributed)
@@ -66,9 +66,9 @@ class TFKerasContext(TrialContext):
         return model
 
     def wrap_optimizer(self, optimizer: Any) -> Any:
-        """Registers an optimizer, so that it is saved and restored and, on several slots, applies the mean of all
-        slots' gradients, and with ``optimizations.aggregation_frequency`` k at every k-th batch those of all k. Only
-        needed where a training step of the user's own has optimizers that ``compile`` is not given."""
+        """Registers an optimizer, and returns the one to use. It is saved in checkpoints; on several slots, it averages
+        gradients over slots; with ``optimizations.aggregation_frequency`` k, it steps on every k-th batch with the
+        gradients of all k. Only needed for optimizers that are not passed to ``compile``."""
         if not self.env.managed_training:
             return optimizer
         optimizer = tf.keras.optimizers.get(optimizer)
@@ -77,14 +77,14 @@ class TFKerasContext(TrialContext):
         return optimizer
 
     def wrap_dataset(self, dataset: Any, shard_dataset: bool = True) -> Any:
-        """Registers a ``tf.data.Dataset`` right after it was made. Use the result in its place: on several slots each
-        sees a share of its own, unless ``shard_dataset`` is False and the caller sees to it."""
+        """Registers a ``tf.data.Dataset``, and returns the one to use. Call it right after creating the data set. On
+        several slots, each gets a share of the data; with ``shard_dataset=False``, divide the data yourself."""
         if not self.env.managed_training:
             return dataset
         check.is_instance(dataset, tf.data.Dataset, "wrap_dataset() takes a tf.data.Dataset")
         if self.experimental.training_cached:
             raise InvalidExperimentException(
-                "wrap_dataset() and cache_train_dataset() exclude each other: the cache shards its data itself"
+                "wrap_dataset() and cache_train_dataset() cannot be used together: the cache shards its own data"
             )
         self.dataset_wrapped = True
         ranks = self.distributed
@@ -102,11 +102,11 @@ class TFKerasContext(TrialContext):
         shuffle: bool | None = None,
         validation_steps: Any = _UNSET,
     ) -> None:
-        """Sets what would be options of ``model.fit``. Calls add up; what a call leaves out stays as it is.
+        """Sets options of ``model.fit``. Options that are not given keep their values.
 
-        ``shuffle`` is about arrays and sequences, whose batches come in another order in every epoch.
-        ``validation_steps`` limits a validation to so many batches. Data is read in the trial's process, whatever
-        ``workers``, ``use_multiprocessing`` and ``max_queue_size`` say.
+        ``shuffle`` shuffles the batches of arrays and sequences in every epoch. ``validation_steps`` is the maximum
+        number of batches of a validation. ``workers``, ``use_multiprocessing`` and ``max_queue_size`` have no effect:
+        data is read in the trial's process.
         """
         given = {
             "verbose": verbose,

@@ -1,4 +1,4 @@
-"""Drives a Keras trial: the model's own training function, batch by batch as the loop asks."""
+"""Runs a Keras trial: calls the model's training function for each batch that the loop asks for."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OPTIMIZERS = "determined-keras-optimizer-weights.h5"
 
 
 class TFKerasTrialController(TensorFlowController):
-    """One for each trial and process."""
+    """The controller of a Keras trial; each process has one."""
 
     family = "TFKerasTrial"
     format = "saved_weights"
@@ -75,8 +75,8 @@ class TFKerasTrialController(TensorFlowController):
     def prepare_process(cls, env: EnvContext, threads: int) -> None:
         if not tf.executing_eagerly():
             raise InvalidExperimentException(
-                "the behaviour of TensorFlow 2 was switched off in this process (by an Estimator or Tensorpack, or by "
-                "disable_v2_behavior()); a TFKerasTrial needs it"
+                "a TFKerasTrial needs the behavior of TensorFlow 2, which was turned off in this process (by an "
+                "Estimator, by Tensorpack or by disable_v2_behavior())"
             )
         if not env.managed_training:
             return
@@ -92,7 +92,7 @@ class TFKerasTrialController(TensorFlowController):
         return data if batches is None else batches
 
     def _length_of_epoch(self) -> int:
-        """In batches; 0 where nobody knows."""
+        """The number of batches in an epoch; 0 if it is unknown."""
         env = self._context.env
         if (records := env.experiment_config.get_records_per_epoch()) > 0:
             return max(1, int(records) // int(env.global_batch_size))
@@ -112,7 +112,7 @@ class TFKerasTrialController(TensorFlowController):
             self._build()
         if model.run_eagerly:
             self._build_eagerly()
-        else:  # traced now, before generators are set: what tracing draws is the same in every process of the trial
+        else:  # traced before generators are restored, so that tracing draws the same numbers in every process
             model.train_function.get_concrete_function(self._batches)
         if checkpoint:
             path = pathlib.Path(checkpoint)
@@ -170,13 +170,13 @@ class TFKerasTrialController(TensorFlowController):
         return without_tuning(source)
 
     def _shapes(self, source: Any) -> Any:
-        """Of batches that may differ in more than the number of records; else None."""
+        """The shapes of batches if these may differ in more than the number of records; otherwise None."""
         if not isinstance(source, _data.Batches) or source.alike:
             return None
         return _data.open_shapes(source.first, self._model)
 
     def _build(self) -> None:
-        """Makes the variables of a model that learns the shape of its input from its first batch."""
+        """Creates the variables of a model that takes its input shape from the first batch."""
         if not self._model.built:
             source = self._training
             first = source.first if isinstance(source, _data.Batches) else next(iter(without_tuning(source)))
@@ -190,7 +190,7 @@ class TFKerasTrialController(TensorFlowController):
         build(model.trainable_variables)
 
     def _spread(self, variables: list[Any]) -> None:
-        """Gives every rank rank 0's values."""
+        """Sets the variables of every rank to the values of rank 0."""
         ranks = self._context.distributed
         if ranks.size == 1 or not variables:
             return
@@ -199,7 +199,7 @@ class TFKerasTrialController(TensorFlowController):
             for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
 
-    # ---- what the loop asks for ----
+    # ---- training and validation ----
 
     def train(self, batches: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         context, model = self._context, self._model
@@ -213,7 +213,7 @@ class TFKerasTrialController(TensorFlowController):
             rows = _metrics.mean_over_ranks(context.distributed.allgather(rows))
         for one in self._own:
             one.on_train_workload_end(self._trained, rows[-1])
-        return dict(rows[-1]), rows  # Keras's metrics are running means already
+        return dict(rows[-1]), rows  # Keras's metrics are already running means
 
     def _train_batch(self) -> dict[str, Any]:
         length = self._epoch_length
@@ -265,7 +265,7 @@ class TFKerasTrialController(TensorFlowController):
         return {f"val_{name}": value for name, value in found.items()}
 
     def _over_ranks(self, logs: Any) -> Any:
-        """Keras's own metrics add up what each rank counted; of others the mean is taken."""
+        """Combines metrics over ranks: Keras's own exactly, from the sum of their states; others by their mean."""
         ranks, model = self._context.distributed, self._model
         if ranks.size == 1:
             return logs
@@ -301,7 +301,7 @@ class TFKerasTrialController(TensorFlowController):
                 if [one.shape for one in saved] != [tuple(one.shape) for one in variables]:
                     check.fail(
                         f"a checkpoint whose optimizer {place} has {len(saved)} variables",
-                        f"the {len(variables)} of this trial's",
+                        f"{len(variables)} variables, as in this trial",
                         "a trial can only resume with the models, optimizers and shapes that it was saved with",
                     )
                 for variable, value in zip(variables, saved, strict=True):
@@ -316,7 +316,7 @@ class TFKerasTrialController(TensorFlowController):
         }
 
     def _generators(self) -> list[Any]:
-        """Those of layers that draw, such as ``RandomFlip``: Keras keeps them out of its checkpoints."""
+        """The generators of layers such as ``RandomFlip``, which Keras does not save in its checkpoints."""
         layers = self._model._flatten_layers()
         found = [getattr(getattr(layer, "_random_generator", None), "_generator", None) for layer in layers]
         return [one for one in found if isinstance(one, tf.random.Generator)]

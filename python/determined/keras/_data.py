@@ -1,4 +1,4 @@
-"""What a Keras trial trains on: arrays, sequences and data sets, in an order that can be entered at any batch."""
+"""The data of a Keras trial: arrays, sequences and data sets. Reading can start at any batch."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ InputData = tf.keras.utils.Sequence | tf.data.Dataset | tuple[Any, ...]
 
 
 class SequenceAdapter:
-    """A ``tf.keras.utils.Sequence`` with options of how to read it, as older code passes it.
+    """A ``tf.keras.utils.Sequence`` with options for reading it, for older code.
 
-    The batches are read in the trial's process, whatever the options: so they come in the same order and with the same
-    random numbers after a pause.
+    The options have no effect: batches are read in the trial's process, so that their order and random numbers are the
+    same after a pause.
     """
 
     def __init__(
@@ -35,10 +35,10 @@ class SequenceAdapter:
 
 
 class Batches:
-    """Batches by number: the index of a sequence, or slices of arrays.
+    """Batches by number, from a sequence or from slices of arrays.
 
-    ``alike``: all have the shape of the first, but for the number of records. ``seen`` is told before each batch how
-    many came before it.
+    ``alike`` says that all batches have the shape of the first, except for the number of records. ``seen`` is called
+    before each batch with the number of batches before it.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class Batches:
         return self.get(0)
 
     def _end_epochs(self, seed: int, before: int) -> None:
-        """Ends all epochs before this one that have not ended in this process, the first ones first.
+        """Calls ``epoch_end`` for each epoch below ``before`` for which this process has not called it, in order.
 
-        Data that orders itself anew after every epoch so has the same order in a process that goes on: what it draws
-        for that follows from seed and epoch, on every rank alike.
+        It is seeded with (seed, epoch), so data that shuffles itself after every epoch has the same order on every rank
+        and in a resumed process.
         """
         while self._ended < before:
             if self.epoch_end is not None:
@@ -74,11 +74,11 @@ class Batches:
             self._ended += 1
 
     def order(self, seed: int, epoch: int, *, shuffle: bool) -> Any:
-        """The numbers of an epoch's batches: it follows from seed and epoch alone."""
+        """The numbers of the batches of an epoch in their order, which depends only on (seed, epoch)."""
         return np.random.RandomState(_epoch_seed(seed, epoch)).permutation(self.count) if shuffle else range(self.count)
 
     def training(self, *, seed: int, shuffle: bool, start: int, ranks: DistributedContext) -> Iterator[Any]:
-        """This rank's batches without end, from its batch ``start``: every ``size``-th of all epochs' in a row."""
+        """This rank's batches from number ``start`` on, endlessly: every ``size``-th batch of all epochs in a row."""
         order = functools.lru_cache(maxsize=2)(lambda epoch: self.order(seed, epoch, shuffle=shuffle))
         number = start * ranks.size + ranks.rank
         while True:
@@ -99,19 +99,20 @@ def _epoch_seed(seed: int, epoch: int) -> int:
 
 
 def batches_of(data: Any, batch_size: int, method: str) -> Batches | None:
-    """How to read data that is no data set; None for a data set.
+    """The batches of arrays or a sequence; None for a ``tf.data.Dataset``. ``method`` names the source in errors.
 
     Raises:
-        InvalidDataTypeException: it is nothing that a trial can train on.
+        InvalidDataTypeException: a trial cannot train on data of this type.
+        CheckFailedError: the data is empty, or its arrays differ in length.
     """
     if isinstance(data, SequenceAdapter):
         data = data.data
     if isinstance(data, tf.data.Dataset):
         return None
     if isinstance(data, tf.keras.utils.Sequence):
-        check.gt(len(data), 0, f"the batches of the sequence from {method}")
+        check.gt(len(data), 0, f"the number of batches of the sequence from {method}")
         seen = None
-        if hasattr(data, "total_batches_seen"):  # an ImageDataGenerator's: what it draws depends on its own count
+        if hasattr(data, "total_batches_seen"):  # of an ImageDataGenerator, whose random numbers depend on it
             seen = functools.partial(setattr, data, "total_batches_seen")
         return Batches(len(data), lambda number: _structured(data[number]), data.on_epoch_end, alike=False, seen=seen)
     if isinstance(data, tuple) and len(data) in (2, 3):
@@ -125,7 +126,7 @@ def batches_of(data: Any, batch_size: int, method: str) -> Batches | None:
                 f"arrays of {', '.join(map(str, sorted(sizes)))} records from {method}", "the same number in all"
             )
         (records,) = sizes
-        check.gt(records, 0, f"the records of the arrays from {method}")
+        check.gt(records, 0, f"the number of records of the arrays from {method}")
 
         def get(number: int) -> Any:
             piece = slice(number * batch_size, min(records, (number + 1) * batch_size))
@@ -144,7 +145,7 @@ def _not_taken(data: Any, method: str) -> InvalidDataTypeException:
 
 
 def _structured(value: Any) -> Any:
-    """Lists as tuples and everything else as arrays, which is what data sets are made of."""
+    """Converts lists to tuples and everything else to arrays, as data sets need them."""
     if isinstance(value, (list, tuple)):
         return tuple(_structured(one) for one in value if one is not None)
     if isinstance(value, dict):
@@ -153,7 +154,7 @@ def _structured(value: Any) -> Any:
 
 
 def as_dataset(batches: Callable[[], Iterator[Any]], example: Any, shapes: Any = None) -> Any:
-    """A data set over batches made in Python, as each is asked for. ``shapes`` as from :func:`open_shapes`."""
+    """A data set of batches that are created in Python on demand. ``shapes`` are those of :func:`open_shapes`."""
     if shapes is None:
         shapes = tf.nest.map_structure(lambda one: tf.TensorShape([None, *one.shape[1:]]), example)
     signature = tf.nest.map_structure(lambda one, shape: tf.TensorSpec(shape, one.dtype), example, shapes)
@@ -161,10 +162,10 @@ def as_dataset(batches: Callable[[], Iterator[Any]], example: Any, shapes: Any =
 
 
 def open_shapes(example: Any, model: Any) -> Any:
-    """The shapes of batches that may differ in every axis, as those of texts do that are padded batch by batch.
+    """The shapes of batches that may differ in every axis, such as texts that are padded batch by batch.
 
-    What the inputs of the model fix stays fixed. So does an axis of size 1 of the targets: Keras tells by it what
-    "accuracy" means. Ask before the model is built from a batch: its inputs then are that batch's.
+    Axes that the model's inputs fix stay fixed, and so do axes of size 1 of the targets, because Keras chooses the kind
+    of "accuracy" by them. Call this before the model is built from a batch, which fixes its inputs.
     """
     x, *rest = example if isinstance(example, tuple) else (example,)
     inputs = list(getattr(model, "inputs", None) or ())

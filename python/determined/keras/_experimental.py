@@ -1,4 +1,4 @@
-"""What may still change, under ``context.experimental``."""
+"""``context.experimental``: features that may still change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the model of a checkpoint again, anywhere."""
+"""Rebuilds the model of a checkpoint, inside or outside the cluster."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from determined.keras._weights import WEIGHTS, take
 def load_model_from_checkpoint_path(path: str | os.PathLike[str], tags: list[str] | None = None) -> Any:
     """The compiled ``tf.keras`` model of a downloaded checkpoint, with its weights, outside the platform.
 
-    It is what ``build_model()`` of the checkpoint's own source (``code/``) returns; ``tags`` have no meaning for it.
-    Optimizers begin anew.
+    It is the result of ``build_model()`` of the source code in the checkpoint (``code/``). Optimizers start afresh.
+    ``tags`` has no effect.
 
     Example::
 
@@ -28,8 +28,8 @@ def load_model_from_checkpoint_path(path: str | os.PathLike[str], tags: list[str
         model.predict(images)
 
     Raises:
-        CheckFailedError: the checkpoint is not one of a ``TFKerasTrial``, or its source builds another model.
-        FileNotFoundError: the directory holds no checkpoint of a trial.
+        CheckFailedError: the checkpoint is not from a ``TFKerasTrial``, or its source builds another model.
+        FileNotFoundError: the directory does not contain a trial's checkpoint.
     """
     root = pathlib.Path(path)
     described = _rebuilding.description(root)
@@ -54,7 +54,7 @@ def load_model_from_checkpoint_path(path: str | os.PathLike[str], tags: list[str
 
 def _set_weights(model: Any, root: pathlib.Path) -> None:
     weights = str(root / WEIGHTS)
-    if not model.built:  # they wait until it is
+    if not model.built:  # Keras sets the weights when it builds the model
         model.load_weights(weights).expect_partial()
         return
     taken, count = take(model, weights)

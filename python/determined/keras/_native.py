@@ -14,7 +14,7 @@ _OPTIONS = ("class_weight", "workers", "use_multiprocessing", "max_queue_size", 
 
 
 class TFKerasNativeContext(NativeContext, TFKerasContext):
-    """What ``determined.experimental.keras.init`` returns: ``fit`` of a model that it wrapped trains on the cluster."""
+    """The result of ``determined.experimental.keras.init``. ``fit`` of a wrapped model trains on the cluster."""
 
     def wrap_model(self, model: Any) -> Any:
         model = self.model = super().wrap_model(model)
@@ -33,7 +33,7 @@ class TFKerasNativeContext(NativeContext, TFKerasContext):
         validation_steps: Any = None,
         **options: Any,
     ) -> None:
-        """Takes the place of the model's ``fit_generator``, whose arguments come in another order."""
+        """Replaces the model's ``fit_generator``, whose arguments have another order."""
         if validation_steps is not None:
             options["validation_steps"] = validation_steps
         self._fit(generator, verbose=verbose, callbacks=callbacks, validation_data=validation_data, **options)
@@ -50,7 +50,7 @@ class TFKerasNativeContext(NativeContext, TFKerasContext):
         sample_weight: Any = None,
         **options: Any,
     ) -> None:
-        """Takes the place of the model's ``fit``. Lengths and batch sizes are those of the experiment configuration."""
+        """Replaces the model's ``fit``. The experiment configuration sets lengths and batch sizes."""
         if self.env.managed_training and not self.compiled:
             raise InvalidExperimentException("the model's fit() was called before its compile(); compile it first")
         if validation_data is None:

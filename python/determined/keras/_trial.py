@@ -34,21 +34,21 @@ class TFKerasTrial(Trial):
 
     @abc.abstractmethod
     def build_model(self) -> Any:
-        """The compiled model; it has been through ``context.wrap_model()`` before it was compiled."""
+        """Returns the compiled model. Pass it through ``context.wrap_model()`` before compiling it."""
 
     @abc.abstractmethod
     def build_training_data_loader(self) -> Any:
-        """What to train on: ``(x, y)``, ``(x, y, sample_weights)``, a ``tf.keras.utils.Sequence``, or a
-        ``tf.data.Dataset`` that has been through ``context.wrap_dataset()``."""
+        """Returns the training data: ``(x, y)``, ``(x, y, sample_weights)``, a ``tf.keras.utils.Sequence``, or a
+        ``tf.data.Dataset`` that was passed through ``context.wrap_dataset()``."""
 
     @abc.abstractmethod
     def build_validation_data_loader(self) -> Any:
-        """What to validate on, of the same kinds."""
+        """Returns the validation data, in one of the same forms."""
 
     def session_config(self) -> Any:
-        """Settings of TensorFlow's first generation; they have no effect on the second."""
+        """Session settings of TensorFlow 1. They have no effect in TensorFlow 2."""
         return None
 
     def keras_callbacks(self) -> list[Any]:
-        """Callbacks, of Keras or of ``determined.keras.callbacks``."""
+        """Returns callbacks of Keras or of ``determined.keras.callbacks``."""
         return []

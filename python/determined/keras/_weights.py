@@ -1,4 +1,4 @@
-"""The model's own variables out of a checkpoint that may hold much more."""
+"""Loads only the model's variables from a checkpoint, without optimizers and metrics."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from tensorflow.python.checkpoint import graph_view
 from determined._tensorflow._framework import tf
 
 WEIGHTS = "determined-keras-model-weights"
-"""The file of them in a checkpoint."""
+"""The file with the model's weights in a checkpoint."""
 _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def take(model: Any, path: str) -> tuple[int, int]:
-    """Gives the variables of a model the values that a file of ``save_weights`` has for them: how many got one, and
-    how many there are.
+    """Loads the variables of a model from a file of ``save_weights``. Returns the number of loaded variables and the
+    number of the model's variables.
 
-    Only these: no optimizer, whatever its kind, none of its counters, no metric. A variable is known by its way from
-    the model, as by ``load_weights``; one of another shape is not taken.
+    Variables are identified by their path from the model, as in ``load_weights``. Those of another shape are skipped.
     """
     reader = tf.train.load_checkpoint(path)
     saved = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_GRAPH))
@@ -35,7 +34,7 @@ def take(model: Any, path: str) -> tuple[int, int]:
 
 
 def _key(saved: Any, way: Any) -> str | None:
-    """The name of the tensor at the end of a way through the objects of a checkpoint; None where there is none."""
+    """The name of the tensor at the end of a path through the objects of a checkpoint; None if there is none."""
     if way is None:
         return None
     node = saved.nodes[0]

@@ -1,4 +1,4 @@
-"""Callbacks of Keras that know of workloads, checkpoints and validations of the platform."""
+"""Keras callbacks that are notified of the platform's workloads, checkpoints and validations."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ logger = logging.getLogger("determined.keras")
 
 
 class Callback(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """A callback of Keras with what the platform tells besides, and a state that is kept in checkpoints."""
+    """A Keras callback with additional events of the platform, and with a state that is saved in checkpoints."""
 
     def on_train_workload_begin(self, total_batches_trained: int, batches_requested: int | None, logs: Any) -> None:
-        """Before some batches are trained, after which the trial reports."""
+        """Called before a workload: a number of batches, after which the trial reports metrics."""
 
     def on_train_workload_end(self, total_batches_trained: int, logs: Any) -> None:
-        """After them; ``logs`` are the metrics that are reported."""
+        """Called after a workload. ``logs`` contains the metrics that are reported."""
 
     def on_checkpoint_end(self, checkpoint_dir: str) -> None:
-        """After a checkpoint is written, on the chief only. What is added to the directory is kept with it."""
+        """Called after a checkpoint is written, on the chief only. Files added to the directory are stored with it."""
 
     def get_state(self) -> Any:
-        """What a checkpoint shall keep of this callback."""
+        """Returns the state of this callback to save in checkpoints. It must be picklable."""
         return None
 
     def load_state(self, state: Any) -> None:
-        """Gets back what ``get_state`` returned, after ``on_train_begin``."""
+        """Restores what ``get_state`` returned. Called after ``on_train_begin``."""
 
 
 class _AtValidation(Callback):
-    """A callback of Keras that looks at the end of an epoch, made to look after each validation.
+    """Calls a Keras callback's ``on_epoch_end`` after each validation.
 
-    The plain attributes of the wrapped callback are its state.
+    Its state consists of the plain attributes of the wrapped callback.
     """
 
     inner: Any
@@ -68,7 +68,7 @@ class _AtValidation(Callback):
 
 
 class EarlyStopping(_AtValidation):
-    """As ``tf.keras.callbacks.EarlyStopping``, where ``patience`` counts validations; the trial stops by itself."""
+    """As ``tf.keras.callbacks.EarlyStopping``, but ``patience`` counts validations. Ends the trial."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class EarlyStopping(_AtValidation):
 
 
 class ReduceLROnPlateau(_AtValidation):
-    """As ``tf.keras.callbacks.ReduceLROnPlateau``, where ``patience`` counts validations."""
+    """As ``tf.keras.callbacks.ReduceLROnPlateau``, but ``patience`` counts validations."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class ReduceLROnPlateau(_AtValidation):
 
 
 class TensorBoard(tf.keras.callbacks.TensorBoard):  # type: ignore[misc]
-    """As ``tf.keras.callbacks.TensorBoard``; ``log_dir`` is the trial's own."""
+    """As ``tf.keras.callbacks.TensorBoard``, but ``log_dir`` is the trial's directory."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         if args or "log_dir" in options:

@@ -1,7 +1,7 @@
 """Trials that train a Tensorpack model.
 
-Needs Tensorpack 0.11 on TensorFlow 2.15 or older, which a trial of this family gets by itself; they are imported when a
-name of this package is first used.
+Needs Tensorpack 0.11 and TensorFlow 2.15 or older, which trials on the cluster get automatically. They are imported
+when a name of this package is first used.
 """
 
 from determined import _lazy
@@ -12,11 +12,11 @@ _HOMES = {
     "SchedulePoint": "_schedule",
     "ScheduleSetter": "_schedule",
     "TFEventWriter": "_writer",
-    "TensorpackTrial": "_controller",  # which makes it one that can be run
+    "TensorpackTrial": "_controller",  # not _trial: importing _controller makes the class runnable
     "TensorpackTrialController": "_controller",
 }
 
-__all__ = [  # they come by __getattr__
+__all__ = [  # resolved by __getattr__
     "Evaluator",
     "NamedTensorsEvaluator",
     "SchedulePoint",

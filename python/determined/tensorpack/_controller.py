@@ -1,4 +1,4 @@
-"""Drives a Tensorpack trial: its trainer's steps, one by one as the loop asks."""
+"""Runs a Tensorpack trial: runs a step of its trainer for each batch that the loop asks for."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from determined.tensorpack._flow import EndlessFrom, Inference, Means, Trainer
 from determined.tensorpack._framework import tp, v1
 from determined.tensorpack._trial import TensorpackTrial
 
-_EPOCHS_MAX = 10**8  # no end; but callbacks that say when it is reached must have a date for it
+_EPOCHS_MAX = 10**8  # practically endless; callbacks that estimate the end need a finite number
 
 
 class TensorpackTrialController(TensorFlowController):
-    """One for each trial and process."""
+    """The controller of a Tensorpack trial; each process has one."""
 
     family = "TensorpackTrial"
     format = "checkpoint"
@@ -56,7 +56,7 @@ class TensorpackTrialController(TensorFlowController):
         tp.utils.fix_rng_seed(env.trial_seed % 2**31 + env.rank)
 
     def _call(self, method: str, *args: Any) -> Any:
-        """A method of the trial, with the hyperparameters where it takes them."""
+        """Calls a method of the trial, with the hyperparameters if it has a parameter for them."""
         bound = getattr(self._trial, method)
         parameters = [
             one for one in inspect.signature(bound).parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD
@@ -90,19 +90,19 @@ class TensorpackTrialController(TensorFlowController):
             self._trainer.loop.config(0, self._workloads + 1, _EPOCHS_MAX)
             self._trainer.loop.update_global_step()
             self._trainer._callbacks.before_train()
-            self._input._reset_state()  # runs it up to its place
+            self._input._reset_state()  # runs the input up to its position
             self._trainer.loop.update_global_step()
 
     def _set_up(self, model: Any, training: Any, validation: Any) -> None:
         trainer = self._trainer = Trainer()
-        # Without it a weight may be changed while the gradient of what is below still reads it.
+        # Without it, a weight may be updated while the gradient of a lower layer still reads it.
         trainer.GATE_GRADIENTS = v1.train.Optimizer.GATE_OP
         trainer.is_chief = self._context.distributed.is_chief
 
         def cost(*inputs: Any) -> Any:
             found = model.build_graph(*inputs)
             if self._cost is None:
-                self._cost = found  # the training tower's; towers for inference come later
+                self._cost = found  # of the training tower; inference towers are built later
             return found
 
         self._input = tp.FeedInput(EndlessFrom(training, self._trained), infinite=False)
@@ -121,7 +121,7 @@ class TensorpackTrialController(TensorFlowController):
         return self._all(kind, self._call(method), method)
 
     def _all(self, kind: type, found: Any, method: str, otherwise: str = "") -> list[Any]:
-        """What a method of the trial has given, which has to be a list of these."""
+        """Checks that a method of the trial returned a list of ``kind``."""
         name = f"{type(self._trial).__name__}.{method}()"
         check.is_instance(found, (list, tuple), f"result of {name}{otherwise}")
         for place, one in enumerate(found):
@@ -136,12 +136,12 @@ class TensorpackTrialController(TensorFlowController):
         if isinstance(wanted, Evaluator):
             self._evaluator = wanted
             return [wanted]
-        names = self._all(str, wanted, "validation_metrics", ", if it is no Evaluator")
+        names = self._all(str, wanted, "validation_metrics", " (or return an Evaluator)")
         if dataflow is None:
             check.fail(
                 "no validation dataflow",
                 f"one from {name}.build_validation_dataflow()",
-                "validation_metrics() names tensors; or return an Evaluator from it",
+                "validation_metrics() names tensors, which need it; alternatively, return an Evaluator",
             )
         self._means = Means(names, f"{name}.validation_metrics()")
         self._inference = Inference(dataflow, [self._means])
@@ -158,8 +158,12 @@ class TensorpackTrialController(TensorFlowController):
         return found
 
     def _tensor(self, name: str) -> Any:
-        """What a name of ``training_metrics()`` means: an operation's output, a tensor, a variable, or a tensor of the
-        training tower."""
+        """The tensor for a name of ``training_metrics()``: an operation's output, a tensor, a variable, or a tensor of
+        the training tower.
+
+        Raises:
+            ValueError: the graph has none of these.
+        """
         graph = self._graph
         for find in (
             lambda: graph.get_operation_by_name(name).outputs,
@@ -193,7 +197,7 @@ class TensorpackTrialController(TensorFlowController):
         self._trainer.initialize(creator, start)
         self._opened = True
 
-    # ---- what the loop asks for ----
+    # ---- training and validation ----
 
     def train(self, batches: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         context, trainer = self._context, self._trainer
@@ -220,7 +224,7 @@ class TensorpackTrialController(TensorFlowController):
         return _metrics.averages(rows), rows
 
     def _equalise(self) -> None:
-        """What no gradient makes equal (statistics of batch normalisation) is rank 0's on all ranks."""
+        """Sets untrained variables (statistics of batch normalization) to the values of rank 0 on all ranks."""
         ranks = self._context.distributed
         if ranks.size > 1:
             trained = {one.op.name for one in self._graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)}
@@ -241,7 +245,7 @@ class TensorpackTrialController(TensorFlowController):
             self._inference.run()
         parts = context.distributed.allgather((self._means.count, self._means.sums))
         count = sum(part[0] for part in parts)
-        check.gt(count, 0, "the batches of the validation dataflow")
+        check.gt(count, 0, "the number of batches of the validation dataflow")
         return {f"val_{name}": sum(part[1][name] for part in parts) / count for name in parts[0][1]}
 
     # ---- checkpoints ----
@@ -278,8 +282,8 @@ class TensorpackTrialController(TensorFlowController):
 
 
 def _not_of_the_model() -> list[str]:
-    """The names of variables that a trial has of its own when it begins with another one's model: the state of
-    optimizers, and untrained numbers, which are the step and hyperparameters such as the learning rate."""
+    """The names of variables that a trial does not take from the model that it starts with: the states of optimizers,
+    and untrained scalars, such as the step and the learning rate."""
     trained = {one.op.name for one in v1.trainable_variables()}
     return [
         one.op.name

@@ -1,4 +1,4 @@
-"""Validation by code of the user's own."""
+"""Validation by custom code."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from determined.tensorpack._framework import tp
 
 
 class Evaluator(tp.callbacks.Callback):  # type: ignore[misc]
-    """Return one from ``TensorpackTrial.validation_metrics()`` to validate by a graph and code of your own.
+    """Return an evaluator from ``TensorpackTrial.validation_metrics()`` to validate with your own graph and code.
 
-    Both methods run on every rank; what the chief's ``compute_validation_metrics`` returns is reported.
+    Both methods run on every rank. The result of the chief's ``compute_validation_metrics`` is reported.
     """
 
     _chief_only = False
 
     @abc.abstractmethod
     def set_up_graph(self, trainer: Any) -> None:
-        """Builds the validation graph; called once, while the graph can still be changed."""
+        """Builds the validation graph. Called once, before the graph is finalized."""
 
     @abc.abstractmethod
     def compute_validation_metrics(self) -> Mapping[str, Any]:
-        """Metrics by name; reported under these names."""
+        """Returns metrics by name. They are reported under these names."""
 
     def _setup_graph(self) -> None:
         self.set_up_graph(self.trainer)

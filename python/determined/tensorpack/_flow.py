@@ -1,4 +1,4 @@
-"""The platform's part in Tensorpack's callbacks: where the input stands, what is measured, how is validated."""
+"""The platform's dataflow, trainer and callbacks: position of the input, training metrics, validation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from determined.tensorpack._framework import tp, v1
 
 
 class EndlessFrom(tp.DataFlow):  # type: ignore[misc]
-    """A dataflow again and again, entered after some datapoints."""
+    """Repeats a dataflow endlessly, without the first ``start`` datapoints."""
 
     def __init__(self, inner: Any, start: int) -> None:
         self._inner = inner
@@ -25,7 +25,7 @@ class EndlessFrom(tp.DataFlow):  # type: ignore[misc]
         self._ready = True
 
     def __iter__(self) -> Iterator[Any]:
-        if not self._ready:  # Tensorpack asks once before, and throws that away
+        if not self._ready:  # Tensorpack creates an iterator earlier, and discards it
             return self._stream()
         if self._entered is None:
             self._entered = self._stream()
@@ -47,17 +47,17 @@ class EndlessFrom(tp.DataFlow):  # type: ignore[misc]
 
 
 class Trainer(tp.SimpleTrainer):  # type: ignore[misc]
-    """Measures every step, and asks as little of the session as there is to ask.
+    """Returns metrics of every step, with little Python per step.
 
-    A run's Python costs a small model more than its computing. Tensorpack has a callback for the moving averages and
-    one for the statistics of batch normalisation, and asks each of them and all others before and after every run:
-    here they are part of the step, and only those callbacks are asked that have a part in runs.
+    For small models, the Python code around a session run takes longer than the run. Tensorpack has callbacks for
+    moving averages and for the statistics of batch normalization, and calls all callbacks before and after every run.
+    Here, these two are part of the step, and only callbacks that override the methods for runs are called.
     """
 
     def measure(self, metrics: Mapping[str, Any], placeholder: Any) -> None:
-        """Says what a step is, once the graph is complete but for this.
+        """Adds the step to the otherwise complete graph.
 
-        ``metrics`` are fetched with every step, and the number of the batch is fed to ``placeholder``.
+        Every step fetches ``metrics``, and feeds the number of the batch to ``placeholder``.
         """
         collections = (tp.utils.naming.MOVING_SUMMARY_OPS_KEY, v1.GraphKeys.UPDATE_OPS)
         beside = [one for name in collections for one in v1.get_collection(name)]
@@ -66,7 +66,7 @@ class Trainer(tp.SimpleTrainer):  # type: ignore[misc]
         self._batch = placeholder if placeholder.consumers() else None
 
     def step(self, batch: int) -> dict[str, Any]:
-        """Trains on one batch. The metrics of it."""
+        """Trains on one batch, and returns its metrics."""
         found = self.hooked_sess.run(self._fetches, {self._batch: batch} if self._batch is not None else None)
         return {name: _plain(value) for name, value in zip(self._names, found, strict=False)}
 
@@ -83,7 +83,7 @@ def _has_part_in_runs(callback: Any) -> bool:
 
 
 class Means(tp.callbacks.Inferencer):  # type: ignore[misc]
-    """The sum of tensors over the batches of a validation."""
+    """Sums tensors over the batches of a validation."""
 
     def __init__(self, names: list[str], source: str) -> None:
         self._names = names
@@ -92,7 +92,7 @@ class Means(tp.callbacks.Inferencer):  # type: ignore[misc]
         self.sums: dict[str, float] = {}
 
     def look_for(self, tower: Any) -> None:
-        """Raises ValueError where a name is none of the tower's."""
+        """Raises ValueError if the tower has no tensor of one of the names."""
         for name in self._names:
             try:
                 found = tower.get_tensor(name)
@@ -119,7 +119,7 @@ class Means(tp.callbacks.Inferencer):  # type: ignore[misc]
 
 
 class Inference(tp.callbacks.InferenceRunner):  # type: ignore[misc]
-    """An inference that runs when the platform validates, and at no other time."""
+    """An inference that runs only when the platform validates."""
 
     _chief_only = False
 
@@ -128,7 +128,7 @@ class Inference(tp.callbacks.InferenceRunner):  # type: ignore[misc]
         return super()._build_hook(inferencer)
 
     def _trigger_epoch(self) -> None:
-        """Not now."""
+        """Does nothing: epochs do not trigger validation."""
 
     def run(self) -> None:
         self._trigger()

@@ -1,4 +1,4 @@
-"""Tensorpack itself, or a clear word that it is not there."""
+"""Imports Tensorpack, or raises an error that says how to install it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from determined._tensorflow._framework import load, v1
 
-tp: Any = load("tensorpack", "a TensorpackTrial")  # switches off the behaviour of TensorFlow's second generation
+tp: Any = load("tensorpack", "a TensorpackTrial")  # turns off the behavior of TensorFlow 2
 logging.getLogger("tensorpack").propagate = False
 
 __all__ = ["tp", "v1"]

@@ -1,4 +1,4 @@
-"""Hyperparameters that change while a model is trained."""
+"""Hyperparameters that change during training."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _INTERPOLATED = ("interp", "linear")
 
 
 class SchedulePoint(NamedTuple):
-    """A hyperparameter is exactly ``value`` at the end of ``point`` training steps.
+    """A hyperparameter has exactly this ``value`` after ``point`` training steps.
 
-    From there to the next point it stays so, or moves in a straight line where ``interp`` is "interp" (or "linear").
+    Up to the next point, it stays constant, or is interpolated linearly if ``interp`` is "interp" (or "linear").
     """
 
     point: int
@@ -24,17 +24,17 @@ class SchedulePoint(NamedTuple):
 
 
 class ScheduleSetter(tp.callbacks.HyperParamSetter):  # type: ignore[misc]
-    """Sets a hyperparameter at every step by a schedule.
+    """Sets a hyperparameter at every step, by a schedule.
 
-    It follows from the number of steps alone, so a trial that was interrupted has the same value at every step. Before
-    the first point it has the first point's value, after the last the last one's.
+    The value depends only on the number of steps, so interruptions do not change it. Before the first point, it is that
+    of the first point; after the last point, that of the last.
 
     Example::
 
         ScheduleSetter("learning_rate", [SchedulePoint(0, 0.1, "interp"), SchedulePoint(1000, 0.01)])
 
     Raises:
-        ValueError: the schedule has no points, two for one step, or an unknown word for ``interp``.
+        ValueError: the schedule has no points, two points for the same step, or an unknown ``interp``.
     """
 
     def __init__(self, param: Any, schedule: Sequence[Any]) -> None:
@@ -53,7 +53,7 @@ class ScheduleSetter(tp.callbacks.HyperParamSetter):  # type: ignore[misc]
         self.schedule = points
 
     def value_at(self, step: int) -> float:
-        """The value after so many training steps."""
+        """The value after ``step`` training steps."""
         after = bisect.bisect_right([one.point for one in self.schedule], step)
         if after == 0:
             return float(self.schedule[0].value)
@@ -68,7 +68,7 @@ class ScheduleSetter(tp.callbacks.HyperParamSetter):  # type: ignore[misc]
         return self.value_at(self.global_step)
 
     def _trigger_epoch(self) -> None:
-        """Nothing: the step has set it."""
+        """Does nothing: the value is set at every step."""
 
     def _trigger_step(self) -> None:
         self._set_param()

@@ -12,8 +12,8 @@ from determined._trial import Trial
 class TensorpackTrial(Trial):
     """Subclass this to train a Tensorpack model.
 
-    Methods that take ``hparams`` may leave it out: the platform looks at how each is declared. ``trainer_type`` is
-    "horovod" on several slots, else "replicated".
+    The parameter ``hparams`` of methods is optional: leave it out if you do not need it. ``trainer_type`` is "horovod"
+    on several slots, and otherwise "replicated".
 
     Example::
 
@@ -36,22 +36,22 @@ class TensorpackTrial(Trial):
 
     @abc.abstractmethod
     def build_model(self, *args: Any, **options: Any) -> Any:
-        """``build_model(self, hparams, trainer_type)``: the ``tp.ModelDesc`` to train."""
+        """``build_model(self, hparams, trainer_type)`` returns the ``tp.ModelDesc`` to train."""
 
     @abc.abstractmethod
     def validation_metrics(self, hparams: Any = None) -> Any:
-        """The names of tensors whose mean over the validation dataflow is reported, or an :class:`Evaluator`."""
+        """Returns an :class:`Evaluator`, or names of tensors whose means over the validation dataflow are reported."""
 
     @abc.abstractmethod
     def build_training_dataflow(self) -> Any:
-        """The ``tp.DataFlow`` to train on; it is repeated without end."""
+        """Returns the ``tp.DataFlow`` to train on. It is repeated endlessly."""
 
     def build_validation_dataflow(self) -> Any:
-        """The ``tp.DataFlow`` to validate on."""
+        """Returns the ``tp.DataFlow`` to validate on; None if an :class:`Evaluator` needs none."""
         return None
 
     def training_metrics(self, hparams: Any = None) -> list[str]:
-        """The names of tensors and variables to report for every batch, beside the loss."""
+        """Returns the names of tensors and variables to report for every batch, in addition to the loss."""
         return []
 
     def tensorpack_callbacks(self, hparams: Any = None) -> list[Any]:
@@ -63,5 +63,5 @@ class TensorpackTrial(Trial):
         return []
 
     def load_backbone_weights(self, hparams: Any = None) -> str | None:
-        """The path of weights to begin with: a ``.npz`` file or a TensorFlow checkpoint."""
+        """Returns the path of initial weights, a ``.npz`` file or a TensorFlow checkpoint; None for none."""
         return None

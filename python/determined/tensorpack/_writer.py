@@ -1,4 +1,4 @@
-"""Tensorpack's writer of TensorBoard files, where the trial keeps them."""
+"""Tensorpack's writer of TensorBoard files, with the trial's directory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from determined.tensorpack._framework import tp
 logger = logging.getLogger("determined.tensorpack")
 
 
-def TFEventWriter(*args: Any, **options: Any) -> Any:  # noqa: N802  # it takes the place of Tensorpack's class
+def TFEventWriter(*args: Any, **options: Any) -> Any:  # noqa: N802  # it replaces Tensorpack's class
     """A ``tp.callbacks.TFEventWriter`` that writes into the trial's directory. ``logdir`` and ``split_files`` have no
     effect."""
     for name in ("logdir", "split_files"):

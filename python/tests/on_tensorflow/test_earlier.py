@@ -85,7 +85,7 @@ def test_what_has_no_meaning_any_more_changes_nothing(caplog: pytest.LogCaptureF
 
 @pytest.mark.usefixtures("earlier")
 def test_a_name_that_nothing_takes_the_place_of_says_so() -> None:
-    with pytest.raises(AttributeError, match=r"tf\.contrib\.slim went away with TensorFlow 1.*estimator, framework"):
+    with pytest.raises(AttributeError, match=r"tf\.contrib\.slim was removed with TensorFlow 1.*estimator, framework"):
         _ = tf.contrib.slim
     with pytest.raises(AttributeError, match="module 'tensorflow' has no attribute 'nothing'"):
         _ = tf.nothing

@@ -170,7 +170,7 @@ def test_a_reducer_that_gives_no_number_is_named_with_its_metric(value: Any, tmp
             made = self.context.experimental.make_metric(spec.loss, last, np.float32)
             return spec._replace(eval_metric_ops={**spec.eval_metric_ops, "mine": made})
 
-    with pytest.raises(TypeError, match=r"metric 'mine': the reducer last\(\) gave .*; it must be a number"):
+    with pytest.raises(TypeError, match=r"metric 'mine': the reducer last\(\) returned .*; it must return a number"):
         run(Odd, tmp_path, 5)
 
 
@@ -225,7 +225,7 @@ def test_what_make_metric_cannot_take_is_named() -> None:
             make([[one]], np.mean, np.float32)
         with pytest.raises(TypeError, match="the key 1"):
             make({1: one}, np.mean, np.float32)
-        with pytest.raises(TypeError, match="holds a object"):
+        with pytest.raises(TypeError, match="contains a object"):
             make(object(), np.mean, np.float32)
         with pytest.raises(TypeError, match="reducer of make_metric\\(\\) is a int"):
             make(one, 3, np.float32)
@@ -373,7 +373,7 @@ def test_what_was_not_wrapped_is_named(tmp_path: pathlib.Path) -> None:
 
     with pytest.raises(
         CheckFailedError,
-        match=r"an unwrapped optimizer in BareOptimizer.build_estimator.*through context.wrap_optimizer\(\)",
+        match=r"an unwrapped optimizer in BareOptimizer.build_estimator.*expected one from context.wrap_optimizer\(\)",
     ):
         begun(BareOptimizer, tmp_path).finish()
 

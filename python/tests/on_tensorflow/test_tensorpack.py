@@ -138,7 +138,7 @@ def test_what_a_tensorpack_trial_must_give_is_said(tmp_path: pathlib.Path) -> No
         ("build_training_dataflow", [], "a list.*Wrong.build_training_dataflow"),
         ("build_model", None, "a NoneType.*Wrong.build_model"),
         ("build_validation_dataflow", None, r"no validation dataflow.*Wrong.build_validation_dataflow\(\)"),
-        ("validation_metrics", "accuracy", "a str.*if it is no Evaluator"),
+        ("validation_metrics", "accuracy", "a str.*or return an Evaluator"),
         ("validation_metrics", ["accuracy", 3], r"3 as item 1 of the result of Wrong.validation_metrics\(\)"),
         ("tensorpack_callbacks", [3], r"3 as item 0 of .* Wrong.tensorpack_callbacks\(\), expected a Callback of Te"),
         ("tensorpack_monitors", [4], r"4 as item 0 of .* Wrong.tensorpack_monitors\(\), expected a MonitorBase of"),

@@ -33,4 +33,4 @@ def test_a_tensorpack_trial_of_that_time_trains_validates_and_resumes(
     entrypoint: str, config: Any, said: str, tmp_path: pathlib.Path
 ) -> None:
     found = assert_trains_validates_and_resumes("tensorpack", entrypoint, config, tmp_path)
-    assert [said in line for line in found["log"] if line.startswith("The code is taken")] == [True]
+    assert [said in line for line in found["log"] if line.startswith("treating the code as")] == [True]

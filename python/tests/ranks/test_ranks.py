@@ -209,7 +209,7 @@ def test_ranks_that_do_not_come_are_named(trial: Any, place: pathlib.Path) -> No
     values = one.values(master, 3, DET_RENDEZVOUS_TIMEOUT="1.5")
     ended = one.worker.run_ranks(values[:2], place / "lonely")
     assert [e.returncode for e in ended] == [1, 81]
-    assert "rank 2 of 3 did not come within 1.5 s" in ended[0].stderr
+    assert "rank 2 of 3 did not connect within 1.5 s" in ended[0].stderr
     alone = one.worker.run(values[1], place / "alone")  # to the master the chief is still where it was
     master.close()
     assert alone.returncode == 1

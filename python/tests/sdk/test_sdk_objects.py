@@ -164,7 +164,7 @@ def test_what_the_master_warns_of_a_new_experiment_is_a_warning(master: Master) 
     with pytest.warns(UserWarning, match="can never run|left out") as warned:
         determined.create_experiment({"name": "loud"})
     assert [str(one.message) for one in warned] == [
-        "the experiment can never run on the cluster as it is now: it needs 64 slots; it waits until that changes.",
+        "no agent of the cluster can run the experiment: it needs 64 slots; it waits until one can.",
         "bind_mounts: left out",
     ]
     assert warned[0].filename == __file__

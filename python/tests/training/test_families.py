@@ -100,5 +100,5 @@ def test_importing_the_families_imports_no_tensorflow() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", program], cwd=PYTHON, capture_output=True, text=True, check=True, timeout=60
     )
-    assert "needs tensorflow, and it is not installed here" in ended.stdout
+    assert "needs tensorflow; it is not installed" in ended.stdout
     assert "determined[tensorflow]" in ended.stdout

@@ -337,7 +337,7 @@ said(errors.UnauthenticatedException, other.whoami)
         "model 'no model' not found",
         "cannot be paused",
         "cannot log in at",
-        "logged out; a new client logs in again",
+        "this session has logged out; create a new one to log in again",
         "det user login someone",
         "no master answers at http://127.0.0.1:1",
         "already logged in",

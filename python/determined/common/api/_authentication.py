@@ -1,4 +1,4 @@
-"""Who is logged in where: the file ``auth.json`` that the command line keeps, too."""
+"""Stored logins: the file ``auth.json``, which the command line uses, too."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SALT = "GubPEmmotfiK9TMD6Zdw"
 
 
 def password_hash(password: str) -> str:
-    """What travels instead of a password; the empty one stays empty."""
+    """Returns the hash that is sent instead of a password; empty for an empty password."""
     return hashlib.sha512((_SALT + password).encode()).hexdigest() if password else ""
 
 
 def config_directory() -> pathlib.Path:
-    """``$XDG_CONFIG_HOME/determined``, else ``~/.config/determined``."""
+    """Returns ``$XDG_CONFIG_HOME/determined``, by default ``~/.config/determined``."""
     home = os.environ.get("XDG_CONFIG_HOME")
     base = pathlib.Path(home) if home else pathlib.Path(os.environ.get("HOME") or "/") / ".config"
     return base / "determined"
@@ -31,7 +31,7 @@ class TokenCache:
     """The tokens of one master's users.
 
     ``{"version": 2, "masters": {"http://host:8080": {"active_user": "x", "tokens": {"x": "…"}}}}``, readable by its
-    owner only. A file that is not of this form counts as empty here; the command line mends it.
+    owner only. A file in any other format is treated as empty; the command line repairs it.
     """
 
     def __init__(self, master: str, directory: pathlib.Path | None = None) -> None:
@@ -48,7 +48,7 @@ class TokenCache:
         return found if isinstance(found, str) else None
 
     def remember(self, user: str, token: str, *, activate: bool = False) -> None:
-        """Keeps a token; the active user stays who it is unless ``activate``.
+        """Stores a token. With ``activate``, its user becomes the active user.
 
         Raises:
             OSError: the file cannot be written.
@@ -73,13 +73,13 @@ class TokenCache:
 
     def _entry(self) -> dict[str, Any]:
         document = self._read()
-        # Early releases knew one master only.
+        # Files of early releases have only one master.
         entry = document.get("masters", {}).get(self._master, {}) if "masters" in document else document
         return entry if isinstance(entry, dict) else {}
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, Any]]:
-        """The entry to change; under the lock that the command line takes, too."""
+        """Yields the entry to change, under the lock that the command line also uses, and writes the file."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY)
         try:

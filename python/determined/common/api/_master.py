@@ -1,4 +1,4 @@
-"""Where the master is."""
+"""The address of the master."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ VARIABLES = ("DET_MASTER", "DET_MASTER_ADDR", "DETERMINED_MASTER")
 
 
 def master_url(master: str | None = None) -> str:
-    """The master's address in one form, ``http://host:port``.
+    """Returns the master's address as ``http://host:port``.
 
-    It is the argument, or what ``DET_MASTER``, ``DET_MASTER_ADDR`` or ``DETERMINED_MASTER`` says, or
-    ``localhost:8080``. Without a scheme it is http and port 8080; ``http://`` alone means port 80.
+    It is the argument, or the first of ``DET_MASTER``, ``DET_MASTER_ADDR`` and ``DETERMINED_MASTER`` that is set, or
+    ``localhost:8080``. The default port is 8080 without a scheme, 80 for http, and 443 for https.
 
     Raises:
-        ValueError: it is no address.
+        ValueError: the address is invalid.
     """
     text = master or next((os.environ[name] for name in VARIABLES if os.environ.get(name)), "localhost:8080")
     has_scheme = "://" in text
@@ -25,9 +25,9 @@ def master_url(master: str | None = None) -> str:
     except ValueError:
         raise _wrong(text, "its port must be from 1 to 65535") from None
     if parts.scheme not in ("http", "https"):
-        raise _wrong(text, "it must begin with http:// or https://, or name only host and port")
+        raise _wrong(text, "it must begin with http:// or https://, or consist of host and port")
     if not parts.hostname:
-        raise _wrong(text, "it names no host")
+        raise _wrong(text, "it has no host")
     if parts.username is not None:
         raise _wrong(text, "it must not contain a user name or password")
     if parts.query or parts.fragment:

@@ -1,4 +1,4 @@
-"""The master as one program sees it: calls with a user's token."""
+"""Calls of a user to a master."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ Parameters = Mapping[str, Any]
 
 _RETRY_DELAYS = (0.1, 0.2, 0.4, 0.8)
 _TRY_LATER = (502, 503, 504)
-_TIMEOUT = 600.0  # a whole model definition may be in flight
+_TIMEOUT = 600.0  # long enough to upload a whole model definition
 _DEFAULT_USER = "determined"
-_OPEN_USERS = (_DEFAULT_USER, "admin")  # without a password on a new master
+_OPEN_USERS = (_DEFAULT_USER, "admin")  # they have no passwords on a new master
 
 
 class Session:
-    """Calls of one user to one master, over the standard library's HTTP.
+    """Calls of one user to one master, with the HTTP client of the standard library.
 
-    Who calls: the user and password given; else ``DET_USER_TOKEN``; else ``DET_USER`` (with ``DET_PASS``) or the user
-    whom the command line has logged in, by the token in its file; else ``determined``. Inside a task of the platform,
-    the task. A cached token that the master no longer knows is replaced by logging in again; where a password is
-    needed, a terminal is asked for it. Answers 502 to 504 are tried again for a few seconds.
+    Calls authenticate, in this order, as the given user and password; with ``DET_USER_TOKEN``; in a task of the
+    platform, as the task; as ``DET_USER`` with ``DET_PASS``; as ``DET_USER``, or the user who logged in on the command
+    line, with the stored token; as ``determined``. If the master does not accept a stored token, the session logs in
+    again, and prompts for the password if there is a terminal. Calls that are answered with 502 to 504 are retried for
+    a few seconds.
 
-    Proxies are not used. Threads: each call opens its own connection, so that calls may be made from any thread.
+    Proxies are not used. Each call opens its own connection, so calls may be made from any thread.
     """
 
     def __init__(
@@ -60,17 +61,17 @@ class Session:
         self._over = False
         self._cached = False
         self.trust = trust_of(self.master, cert_path, cert_name, noverify)
-        """Whom it believes to be the master; None where the address is a plain one."""
+        """How to verify the master's certificate; None for an http address."""
         self._cache = TokenCache(self.master)
 
     @property
     def user(self) -> str:
-        """The name of the user who calls."""
+        """The name of the user of this session."""
         return self._user or os.environ.get("DET_USER") or self._cache.active_user() or _DEFAULT_USER
 
     @property
     def has_task_token(self) -> bool:
-        """Whether a task of the platform calls, and not a user."""
+        """Whether calls authenticate as a task of the platform, not as a user."""
         given = self._user is not None or self._password is not None or os.environ.get("DET_USER_TOKEN")
         return not given and bool(os.environ.get("DET_SESSION_TOKEN"))
 
@@ -90,7 +91,7 @@ class Session:
         return self._json("DELETE", path, params, body)
 
     def pages(self, path: str, member: str, params: Parameters | None = None, limit: int = 500) -> Iterator[Any]:
-        """The items of a list, asked for page by page."""
+        """Iterates over the items of a list, which are requested in pages."""
         offset = 0
         while True:
             page = self.get(path, {**(params or {}), "limit": limit, "offset": offset})
@@ -101,7 +102,7 @@ class Session:
                 return
 
     def stream(self, path: str, params: Parameters | None = None, timeout: float = 120.0) -> Iterator[Any]:
-        """The results of a streaming call, one by one, as they come.
+        """Iterates over the results of a streaming call as they arrive.
 
         Raises:
             APIException: the master ended the stream with an error.
@@ -124,7 +125,7 @@ class Session:
         rest = b""
         while True:
             with self._whole():
-                block = response.read1(1 << 16)  # unlike readline() it tells an end from a broken connection
+                block = response.read1(1 << 16)  # unlike readline(), it distinguishes the end from a broken connection
             if not block:
                 break
             *lines, rest = (rest + block).split(b"\n")
@@ -133,14 +134,14 @@ class Session:
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
-        """An answer that is cut off is not a shorter answer."""
+        """Raises an error if the connection breaks while a response is read."""
         try:
             yield
         except (OSError, http.client.HTTPException) as error:
             raise errors.MasterNotFoundException(f"the connection to {self.master} broke: {error}") from error
 
     def download(self, path: str, file: BinaryIO) -> None:
-        """Writes the body of an answer to a file."""
+        """Writes the body of a response to a file."""
         connection, response = self._authorized("GET", path, None, _TIMEOUT)
         try:
             while True:
@@ -153,22 +154,22 @@ class Session:
             connection.close()
 
     def login(self) -> str:
-        """Makes sure that there is a token the master knows; the name of its user.
+        """Gets a token that the master accepts, if there is none yet. Returns the name of its user.
 
         Raises:
-            UnauthenticatedException: nobody is logged in, or the password is wrong.
-            MasterNotFoundException: nothing answers.
+            UnauthenticatedException: no user is logged in, or the password is wrong.
+            MasterNotFoundException: the master does not respond.
         """
         return str(self.get("/api/v1/me")["user"]["username"])
 
     def token(self) -> str:
-        """The token that calls carry, of a user who is logged in; raises as :meth:`login`."""
+        """Returns the token of the logged-in user. Raises the same exceptions as :meth:`login`."""
         self.login()
         assert self._token is not None
         return self._token
 
     def logout(self) -> None:
-        """Ends the session at the master and forgets its token."""
+        """Ends the session on the master, and deletes its token."""
         if self._token is not None:
             self.post("/api/v1/auth/logout")
             user = self.user
@@ -190,13 +191,13 @@ class Session:
             return json.loads(text)
         except ValueError:
             raise errors.BadResponseException(
-                f"what answers at {self.master} is no master: the answer to {path} is not JSON"
+                f"the server at {self.master} is not a Determined master: its response to {path} is not JSON"
             ) from None
 
     def _authorized(
         self, method: str, path: str, body: Any, timeout: float
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        """A good answer, its body not read yet."""
+        """Sends a request, logging in if necessary. Returns a successful response, before its body is read."""
         if self._token is None:
             self._token = self._obtain_token()
         connection, response = self._exchange(method, path, body, self._token, timeout)
@@ -230,8 +231,8 @@ class Session:
             except (OSError, http.client.HTTPException) as error:
                 link.close()
                 raise errors.MasterNotFoundException(
-                    f"no master answers at {self.master} ({error}){advice(error)}; "
-                    "name another with the argument master or the variable DET_MASTER, or start one here: det up"
+                    f"no master answers at {self.master} ({error}){advice(error)}; pass the right address as "
+                    "master=… or in DET_MASTER, or start a master on this machine with `det up`"
                 ) from error
             if response.status not in _TRY_LATER or delay is None:
                 return link, response
@@ -241,7 +242,7 @@ class Session:
 
     def _obtain_token(self) -> str:
         if self._over:
-            raise errors.UnauthenticatedException("logged out; a new client logs in again")
+            raise errors.UnauthenticatedException("this session has logged out; create a new one to log in again")
         if self._password is not None:
             return self._log_in(self.user, self._password)
         if self._user is None:
@@ -268,8 +269,8 @@ class Session:
                     raise
         if not sys.stdin.isatty():
             raise errors.UnauthenticatedException(
-                f"nobody is logged in at {self.master}: use `det user login {user}`, client.login(user=…, password=…), "
-                "or the variables DET_USER and DET_PASS",
+                f"no user is logged in at {self.master}; use `det user login {user}`, client.login(user=…, "
+                "password=…), or the variables DET_USER and DET_PASS",
                 401,
             )
         return self._remember(user, self._log_in(user, getpass.getpass(f"Password for user '{user}': ")))
@@ -278,7 +279,7 @@ class Session:
         try:
             self._cache.remember(user, token)
         except OSError as error:
-            logger.warning("the token of %s cannot be kept (%s); every program logs in again", user, error)
+            logger.warning("the token of %s cannot be stored (%s), so every program has to log in again", user, error)
         return token
 
     def _log_in(self, user: str, password: str) -> str:
@@ -305,7 +306,7 @@ def _with_query(path: str, params: Parameters | None) -> str:
 
 
 def _error_text(response: http.client.HTTPResponse) -> str:
-    """What the master says of an error, in whichever of its forms."""
+    """The text of an error response, in any of the master's formats."""
     text = response.read(1 << 20).decode(errors="replace")
     try:
         document = json.loads(text)

@@ -1,4 +1,4 @@
-"""Connections to the master, encrypted where its address says so."""
+"""Connections to the master, with TLS for https addresses."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 class Trust:
-    """Whom to believe that it is the master.
+    """How to verify the master's certificate.
 
-    The arguments, else ``DET_MASTER_CERT_FILE`` (a file with certificates, or ``noverify``) and
-    ``DET_MASTER_CERT_NAME`` (whom the master's certificate is for, where that is not its address); else the system's
-    authorities.
+    The arguments default to ``DET_MASTER_CERT_FILE`` (a file with the certificates to trust, or ``noverify``) and
+    ``DET_MASTER_CERT_NAME`` (the name in the certificate, if it is not the host of the address). Without a file, the
+    system's certificate authorities are trusted.
 
     Raises:
-        ValueError: the file cannot be read or holds no certificate.
+        ValueError: the file cannot be read, or contains no certificate.
     """
 
     def __init__(self, cert_path: str | None = None, cert_name: str | None = None, noverify: bool = False) -> None:
-        import ssl  # only where it is needed: trials start faster without
+        import ssl  # imported only if needed, because it slows down the start of trials
 
         path = cert_path or os.environ.get("DET_MASTER_CERT_FILE") or None
         if path == "noverify":
@@ -32,10 +32,10 @@ class Trust:
             self.context: ssl.SSLContext = ssl.create_default_context(cafile=None if noverify else path)
         except (OSError, ssl.SSLError) as error:
             raise ValueError(
-                f"the certificate file {path} cannot be used ({error}); cert_path or DET_MASTER_CERT_FILE names it"
+                f"the certificate file {path} cannot be used ({error}); correct cert_path or DET_MASTER_CERT_FILE"
             ) from None
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # A file with the master's own certificate is enough, whoever signed it.
+        # The master's own certificate can be trusted directly, without its authority.
         self.context.verify_flags |= getattr(ssl, "VERIFY_X509_PARTIAL_CHAIN", 0x80000)
         if noverify:
             self.context.check_hostname = False
@@ -46,12 +46,12 @@ class Trust:
 def trust_of(
     url: str, cert_path: str | None = None, cert_name: str | None = None, noverify: bool = False
 ) -> Trust | None:
-    """What connections to this address need; None for a plain one."""
+    """How to verify the master at this address; None for an http address."""
     return Trust(cert_path, cert_name, noverify) if urllib.parse.urlsplit(url).scheme == "https" else None
 
 
 def connection(url: str, timeout: float, trust: Trust | None) -> http.client.HTTPConnection:
-    """A connection that is not open yet; no proxy is used."""
+    """Returns an unopened connection. It does not use a proxy."""
     parts = urllib.parse.urlsplit(url)
     host = str(parts.hostname)
     if trust is None:
@@ -60,21 +60,21 @@ def connection(url: str, timeout: float, trust: Trust | None) -> http.client.HTT
 
 
 def advice(error: BaseException) -> str:
-    """What to do where a certificate was refused; empty for any other error."""
+    """A hint for an error message if the TLS connection failed; empty for any other error."""
     kind = type(error).__name__
     if kind == "SSLCertVerificationError":
         if "match" in str(error):
-            return "; if it is the right one, say whom its certificate is for with DET_MASTER_CERT_NAME"
+            return "; if this is the right master, set DET_MASTER_CERT_NAME to a name in its certificate"
         if "expired" in str(error):
-            return "; its certificate has to be renewed"
-        return "; set DET_MASTER_CERT_FILE to a file with the certificate of who signed the master's, or with its own"
+            return "; renew the master's certificate"
+        return "; set DET_MASTER_CERT_FILE to a file with the master's certificate, or that of its authority"
     if kind == "SSLError" and "WRONG_VERSION_NUMBER" in str(error):
-        return "; it does not speak TLS: use http:// instead of https://"
+        return "; the server does not use TLS: use http:// instead of https://"
     return ""
 
 
 class _Connection(http.client.HTTPSConnection):
-    """HTTPS to a host whose certificate may be of another name."""
+    """An HTTPS connection to a host whose certificate may have another name."""
 
     def __init__(self, host: str, port: int | None, timeout: float, trust: Trust) -> None:
         super().__init__(host, port, timeout=timeout, context=trust.context)

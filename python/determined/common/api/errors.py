@@ -1,18 +1,18 @@
-"""What can go wrong between a program and its master."""
+"""The exceptions of calls to the master."""
 
 from __future__ import annotations
 
 
 class MasterNotFoundException(Exception):
-    """Nothing answers at the master's address, or what answers is no master."""
+    """No master answers at the address."""
 
 
 class BadResponseException(MasterNotFoundException):
-    """What answers is no master: the answer is not of the form that one has."""
+    """The server at the address is not a Determined master, according to its response."""
 
 
 class APIException(Exception):
-    """The master refused a call. ``status_code`` is the HTTP status; the text is the master's own."""
+    """The master refused a call. ``status_code`` is the HTTP status; the message is the master's."""
 
     def __init__(self, message: str, status_code: int = 0) -> None:
         super().__init__(message)
@@ -21,31 +21,31 @@ class APIException(Exception):
 
 
 class BadRequestException(APIException):
-    """The call says something that cannot be, such as pausing a finished experiment (400)."""
+    """The call is invalid or currently not possible, such as pausing a finished experiment (400)."""
 
 
 class UnauthenticatedException(APIException):
-    """Nobody is logged in, or the password is wrong (401)."""
+    """No user is logged in, or the password is wrong (401)."""
 
 
 class InvalidCredentialsException(UnauthenticatedException):
-    """There is no such user, or the password is wrong (401)."""
+    """The user does not exist, or the password is wrong (401)."""
 
 
 class ForbiddenException(APIException):
-    """The user may not do this (403)."""
+    """The user lacks the permission (403)."""
 
 
 class NotFoundException(APIException):
-    """There is no such thing; the text names it (404)."""
+    """The object does not exist; the message names it (404)."""
 
 
 class ConflictException(APIException):
-    """A thing of that name is there already (409)."""
+    """An object of that name already exists (409)."""
 
 
 class GoneException(APIException):
-    """The allocation that speaks is over (410)."""
+    """The allocation of the calling task has ended (410)."""
 
 
 _BY_STATUS: dict[int, type[APIException]] = {
@@ -59,5 +59,5 @@ _BY_STATUS: dict[int, type[APIException]] = {
 
 
 def from_status(status: int, message: str) -> APIException:
-    """The exception for an answer of the master that is not a good one."""
+    """Returns the exception for an error response."""
     return _BY_STATUS.get(status, APIException)(message, status)
