@@ -1,6 +1,7 @@
 #include "det/master/rights/assignment_rules.h"
 
 #include "det/access/role.h"
+#include "det/master/workspaces/workspace_objects.h"
 
 namespace det::master {
 namespace {
@@ -22,6 +23,15 @@ Result<RoleBook::Record> read_assignment(const AssignmentObject& assignment, con
     return invalid_argument("role {} applies to the whole cluster; it cannot be assigned in a workspace",
                             role->name);
   return RoleBook::Record{UserId{}, id, workspace};
+}
+
+/// Of the user or the group; none: it does not exist any more.
+std::optional<std::string> assignee_name(const RoleBook::Record& record, const AssignmentNames& known) {
+  if (const auto group = known.groups.find(record.group); group != known.groups.end())
+    return group->second.name;
+  if (const auto user = known.users.find(record.user); user != known.users.end())
+    return user->second.username;
+  return std::nullopt;
 }
 
 access::Object assignment_place(const RoleBook::Record& record, const std::string& workspace_name) {
@@ -54,6 +64,18 @@ Result<std::vector<RoleBook::Record>> read_assignments(const AssignmentsRequest&
     records.push_back(record);
   }
   return records;
+}
+
+std::vector<RoleBook::Record> assignments_in(const std::set<RoleBook::Record>& all,
+                                             store::WorkspaceId workspace, const std::string& name,
+                                             const AssignmentNames& known) {
+  std::vector<RoleBook::Record> here;
+  for (const auto& record : all) {
+    if (record.workspace != workspace.value()) continue;
+    const auto assignee = assignee_name(record, known);
+    if (assignee && mentions(*assignee, name)) here.push_back(record);
+  }
+  return here;
 }
 
 Result<void> check_assigner(access::Mode mode, const access::Caller& caller, const RoleBook::Record& record,

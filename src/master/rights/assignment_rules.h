@@ -28,6 +28,11 @@ struct AssignmentNames {
 Result<std::vector<RoleBook::Record>> read_assignments(const AssignmentsRequest& request,
                                                        const AssignmentNames& known);
 
+/// The assignments in a workspace of the users and groups whose names contain `name`, in any case.
+std::vector<RoleBook::Record> assignments_in(const std::set<RoleBook::Record>& all,
+                                             store::WorkspaceId workspace, const std::string& name,
+                                             const AssignmentNames& known);
+
 /// Whether the caller may give and take the role there: nobody gives, or takes, what they do not have
 /// themselves. `workspace_name`: empty for the whole cluster.
 Result<void> check_assigner(access::Mode mode, const access::Caller& caller, const RoleBook::Record& record,

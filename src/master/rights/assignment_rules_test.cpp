@@ -64,6 +64,37 @@ TEST(RoleAssignments, NameWhatThereIs) {
   }
 }
 
+TEST(RoleAssignments, InAWorkspaceAreFoundByTheNamesOfThoseWhoHaveThem) {
+  store::UserRecord ann, bob;
+  ann.username = "Ann";
+  bob.username = "bob";
+  const std::map<UserId, store::UserRecord> users = {{UserId(2), ann}, {UserId(4), bob}};
+  const std::map<GroupId, store::GroupRecord> groups = {{GroupId(3), {GroupId(3), "Annotators", {}}}};
+  const std::map<store::WorkspaceId, store::WorkspaceRecord> workspaces;
+  const RoleBook::Record of_ann{UserId(2), kViewer, 7, GroupId{}}, of_bob{UserId(4), kViewer, 7, GroupId{}},
+      of_group{UserId{}, kViewer, 7, GroupId(3)}, elsewhere{UserId(2), kViewer, 8, GroupId{}},
+      everywhere{UserId(2), kViewer, 0, GroupId{}}, of_nobody{UserId(9), kViewer, 7, GroupId{}};
+  struct Row {
+    std::int64_t workspace;
+    const char* name;
+    std::vector<RoleBook::Record> found;
+  };
+  // clang-format off
+  const Row rows[] = {
+      {7, "",     {of_group, of_ann, of_bob}},
+      {7, "ANN",  {of_group, of_ann}},
+      {7, "bo",   {of_bob}},
+      {7, "carl", {}},
+      {8, "",     {elsewhere}},
+      {9, "",     {}}};
+  // clang-format on
+  for (const auto& row : rows)
+    EXPECT_EQ(assignments_in({of_ann, of_bob, of_group, elsewhere, everywhere, of_nobody},
+                             store::WorkspaceId(row.workspace), row.name, {users, groups, workspaces}),
+              row.found)
+        << row.workspace << " " << row.name;
+}
+
 TEST(RoleAssignments, GiveNoMoreThanTheCallerHas) {
   const auto with = [](std::int64_t role, std::optional<std::int64_t> workspace) {
     return access::Caller{

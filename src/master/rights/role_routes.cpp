@@ -1,6 +1,7 @@
 // Roles: which there are, who has them, and giving and taking them.
 
 #include <algorithm>
+#include <set>
 
 #include "det/master/objects.h"
 #include "det/master/rights/assignment_rules.h"
@@ -135,24 +136,16 @@ asio::awaitable<Result<SummaryReply>> by_group(Services& s, Context context, OfG
 asio::awaitable<Result<MembersReply>> members(Services& s, OfWorkspace query) {
   const auto workspace = find_workspace(s, query.workspace_id);
   if (!workspace) co_return tl::unexpected(workspace.error());
-  std::vector<Record> here;
   MembersReply reply;
-  for (const auto& record : s.roles.all()) {
-    if (record.workspace != query.workspace_id.value()) continue;
-    if (const auto* group = s.roles.groups().find(record.group)) {
-      if (!mentions(group->name, query.name)) continue;
-      const auto known = std::ranges::any_of(
-          reply.groups, [group](const auto& other) { return other.group_id == group->id; });
-      if (!known) reply.groups.push_back(to_object(s, *group));
-      here.push_back(record);
-      continue;
-    }
-    const auto user = s.auth.users().find(record.user);
-    if (user == s.auth.users().end()) continue;
-    if (!mentions(user->second.username, query.name)) continue;
-    if (here.empty() || here.back().user != record.user)
-      reply.users_assigned_directly.push_back(to_api(user->second));
-    here.push_back(record);
+  const AssignmentNames known{s.auth.users(), s.roles.groups().all(), s.workspaces.all()};
+  const auto here = assignments_in(s.roles.all(), query.workspace_id, query.name, known);
+  std::set<GroupId> groups;
+  std::set<UserId> users;
+  for (const auto& record : here) {
+    if (record.group && groups.insert(record.group).second)
+      reply.groups.push_back(to_object(s, *s.roles.groups().find(record.group)));
+    if (record.user && users.insert(record.user).second)
+      reply.users_assigned_directly.push_back(to_api(s.auth.users().at(record.user)));
   }
   reply.assignments = with_assignments(here);
   co_return reply;
