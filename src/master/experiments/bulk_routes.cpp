@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "det/master/experiments/experiment_actions.h"
+#include "det/master/experiments/experiment_rules.h"
 #include "det/master/objects.h"
 #include "det/master/rights/rights.h"
 
@@ -14,8 +15,6 @@ using http::Context;
 using http::Doc;
 using http::Empty;
 using http::Verb;
-
-constexpr std::size_t kMost = 10'000;
 
 struct BulkFilters {
   std::string name, description;
@@ -84,9 +83,8 @@ asio::awaitable<Result<Empty>> act(Services& s, Context context, const Action& a
 asio::awaitable<Result<std::vector<ExperimentId>>> chosen(Services& s, const std::any& principal,
                                                           const BulkRequest& request) {
   if (!request.filters) {
-    if (request.experiment_ids.size() > kMost)
-      co_return invalid_argument("experimentIds has {} entries; at most {} are allowed in one call",
-                                 request.experiment_ids.size(), kMost);
+    if (const auto fine = check_bulk_size("experimentIds", request.experiment_ids.size()); !fine)
+      co_return tl::unexpected(fine.error());
     co_return request.experiment_ids;
   }
   const auto& in = *request.filters;
@@ -101,7 +99,7 @@ asio::awaitable<Result<std::vector<ExperimentId>>> chosen(Services& s, const std
   query.project_id = in.project_id;
   if (!query.project_id && request.project_id > 0) query.project_id = request.project_id;
   query.projects = Sight(s, principal, access::Permission::ViewExperimentMetadata).projects();
-  query.page.limit = static_cast<std::int64_t>(kMost);
+  query.page.limit = static_cast<std::int64_t>(kBulkMax);
   auto read = [&s, query] { return s.store.list_experiments(query); };
   const auto found = co_await offload(s, std::move(read));
   std::vector<ExperimentId> ids;
@@ -121,17 +119,11 @@ asio::awaitable<Result<BulkReply>> each(Services& s, Context context, BulkReques
   co_return reply;
 }
 
-/// A run is a trial here. What an experiment is asked to do, a run can be where it is the only one of its
-/// experiment.
 asio::awaitable<Result<ExperimentId>> experiment_of(Services& s, TrialId id) {
   auto read = [&s, id]() -> Result<ExperimentId> {
     const auto trial = s.store.trial(id);
-    if (!trial) return not_found("run '{}' not found", id);
-    if (const auto count = s.store.trials(trial->experiment_id).size(); count != 1)
-      return failed_precondition(
-          "run {} is one of {} runs of experiment {}; apply this action to the experiment instead", id, count,
-          trial->experiment_id);
-    return trial->experiment_id;
+    const auto runs = trial ? s.store.trials(trial->experiment_id).size() : 0;
+    return experiment_of_run(id, trial, runs);
   };
   co_return co_await offload(s, std::move(read));
 }
@@ -139,9 +131,8 @@ asio::awaitable<Result<ExperimentId>> experiment_of(Services& s, TrialId id) {
 asio::awaitable<Result<BulkRunsReply>> each_run(Services& s, Context context, RunsRequest request,
                                                 Action action) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
-  if (request.run_ids.size() > kMost)
-    co_return invalid_argument("runIds has {} entries; at most {} are allowed in one call",
-                               request.run_ids.size(), kMost);
+  if (const auto fine = check_bulk_size("runIds", request.run_ids.size()); !fine)
+    co_return tl::unexpected(fine.error());
   BulkRunsReply reply;
   for (const auto id : request.run_ids) {
     const auto experiment = co_await experiment_of(s, id);
@@ -176,11 +167,10 @@ asio::awaitable<Result<BulkRunsReply>> kill_runs(Services& s, Context context, R
 void add_bulk_routes(http::Router& router, Services& s) {
   using enum access::Permission;
   const auto command = [&s](cluster::Verb verb) {
-    const bool ends = verb == cluster::Verb::Cancel || verb == cluster::Verb::Kill;
     return Action{[&s, verb](Context c, ExperimentId id, std::int64_t) {
                     return command_experiment(s, std::move(c), id, verb);
                   },
-                  ends ? EndExperiment : UpdateExperiment};
+                  command_permission(verb)};
   };
   const auto archive = [&s](bool on) {
     return Action{[&s, on](Context c, ExperimentId id, std::int64_t) {
@@ -214,15 +204,15 @@ void add_bulk_routes(http::Router& router, Services& s) {
                               "result for each",
             .tag = "Experiments",
             .takes_body = deletes});
-    if (word == "kill" || word == "cancel") continue;
-    const auto of_runs = word == "activate" ? std::string("resume") : word;
+    const auto of_runs = run_action(word);
+    if (!of_runs) continue;
     router.add<RunsRequest, BulkRunsReply>(
-        Verb::Post, "/api/v1/runs/" + of_runs,
+        Verb::Post, "/api/v1/runs/" + *of_runs,
         [&s, action = action](Context c, RunsRequest r) {
           return each_run(s, std::move(c), std::move(r), action);
         },
         Doc{.summary =
-                of_runs + " the experiments of the given runs; each must be the only run of its experiment",
+                *of_runs + " the experiments of the given runs; each must be the only run of its experiment",
             .tag = "Trials"});
   }
   router.add<BulkRequest, BulkReply>(

@@ -7,6 +7,7 @@
 #include "det/master/checkpoints/collector.h"
 #include "det/master/experiments/experiment_actions.h"
 #include "det/master/experiments/experiment_patch.h"
+#include "det/master/experiments/experiment_rules.h"
 #include "det/master/lists/list_order.h"
 #include "det/master/objects.h"
 #include "det/master/rights/rights.h"
@@ -414,13 +415,9 @@ void add_experiment_routes(http::Router& router, Services& s) {
           const auto turn = co_await s.edits.take(r.id);
           const auto record = co_await find(s, r.id);
           if (!record) co_return tl::unexpected(record.error());
-          std::set<std::string> labels(record->labels.begin(), record->labels.end());
-          if (put)
-            labels.insert(r.label);
-          else
-            labels.erase(r.label);
+          auto labels = put ? with_label(record->labels, r.label) : without_label(record->labels, r.label);
           ExperimentPatchRequest change{.id = r.id,
-                                        .labels = std::vector<std::string>(labels.begin(), labels.end()),
+                                        .labels = std::move(labels),
                                         .resources = nullptr,
                                         .checkpoint_storage = std::nullopt};
           const auto experiment = co_await patch(s, std::move(c), std::move(change));

@@ -1,8 +1,8 @@
 // Access tokens: sessions that users make for their programs.
 
 #include <algorithm>
-#include <charconv>
 
+#include "det/master/identity/token_rules.h"
 #include "det/master/objects.h"
 #include "det/master/rights/rights.h"
 #include "det/master/services.h"
@@ -15,9 +15,6 @@ using http::Doc;
 using http::Verb;
 using store::AccessTokenId;
 using store::AccessTokenRecord;
-
-constexpr std::int64_t kDefaultHours = 30 * 24;
-constexpr std::int64_t kHoursMax = 100 * 365 * 24;  // what "never" means
 
 struct TokenObject {
   AccessTokenId id;
@@ -71,54 +68,21 @@ TokenObject to_object(const AccessTokenRecord& r) {
           .description = r.description};
 }
 
-/// Whole hours, as the command line sends them.
-Result<std::int64_t> hours_of(const std::string& lifespan) {
-  if (lifespan.empty()) return kDefaultHours;
-  std::int64_t hours = 0;
-  const auto* end = lifespan.data() + lifespan.size();
-  const auto [rest, error] = std::from_chars(lifespan.data(), end, hours);
-  if (error != std::errc() || std::string_view(rest, static_cast<std::size_t>(end - rest)) != "h")
-    return invalid_argument(
-        "lifespan is '{}'; it must be a whole number of hours such as '48h', or '-1h' for a token that does "
-        "not expire",
-        lifespan);
-  if (hours == -1) return kHoursMax;
-  if (hours < 1 || hours > kHoursMax)
-    return invalid_argument(
-        "lifespan is '{}'; it must be from 1h to {}h, or '-1h' for a token that does not expire", lifespan,
-        kHoursMax);
-  return hours;
-}
-
-Result<void> may_see(const UserPrincipal& user, UserId owner) {
-  if (user.admin || user.id == owner) return {};
-  return fail(
-      ErrorCode::PermissionDenied,
-      "only administrators can list and change the tokens of other users; you can list and change your own");
-}
-
 asio::awaitable<Result<TokenListReply>> list(Services& s, Context context, ListQuery q) {
   const auto user = require_person(context.principal);
   if (!user) co_return tl::unexpected(user.error());
-  std::optional<UserId> owner;
+  std::optional<UserId> named;
   if (!q.username.empty()) {
-    const auto* named = s.auth.user(q.username);
-    if (named == nullptr) co_return not_found("user '{}' not found", q.username);
-    owner = named->id;
-  } else if (!user->admin) {
-    owner = user->id;
+    const auto* found = s.auth.user(q.username);
+    if (found == nullptr) co_return not_found("user '{}' not found", q.username);
+    named = found->id;
   }
-  if (owner)
-    if (const auto allowed = may_see(*user, *owner); !allowed) co_return tl::unexpected(allowed.error());
+  DET_CO_TRY(const auto owner, listed_owner(*user, named));
+  const TokenSelection selection{owner, std::move(q.token_ids), q.show_inactive};
   const auto now = s.ledger.now();
   std::vector<TokenObject> found;
-  for (const auto& [id, record] : s.auth.access_tokens()) {
-    if (owner && record.user != *owner) continue;
-    if (!q.show_inactive && (record.revoked || record.expires < now)) continue;
-    if (!q.token_ids.empty() && std::find(q.token_ids.begin(), q.token_ids.end(), id) == q.token_ids.end())
-      continue;
-    found.push_back(to_object(record));
-  }
+  for (const auto& [id, record] : s.auth.access_tokens())
+    if (is_selected(selection, record, now)) found.push_back(to_object(record));
   if (q.order_by == "ORDER_BY_DESC") std::reverse(found.begin(), found.end());
   const auto span = page_of(found.size(), q.offset, q.limit);
   TokenListReply reply{.token_info = {}, .pagination = span.pagination};
@@ -131,11 +95,12 @@ asio::awaitable<Result<CreateReply>> create(Services& s, Context context, TokenC
   if (!user) co_return tl::unexpected(user.error());
   const auto owner = request.user_id.value() == 0 ? user->id : request.user_id;
   if (!s.auth.users().contains(owner)) co_return not_found("user {} not found", owner);
-  if (const auto allowed = may_see(*user, owner); !allowed) co_return tl::unexpected(allowed.error());
+  if (const auto allowed = check_token_owner(*user, owner); !allowed)
+    co_return tl::unexpected(allowed.error());
   const auto permission = access::Permission::CreateToken;
   const auto makes = co_await may(s, context.principal, permission, Kind::Cluster, json::value(""));
   if (!makes) co_return tl::unexpected(makes.error());
-  const auto hours = hours_of(request.lifespan);
+  const auto hours = lifespan_hours(request.lifespan);
   if (!hours) co_return tl::unexpected(hours.error());
   const auto expires = s.ledger.now() + *hours * 3600 * kSecond;
   auto description = std::move(request.description);
@@ -148,7 +113,7 @@ asio::awaitable<Result<TokenPatchReply>> patch(Services& s, Context context, Tok
   if (!user) co_return tl::unexpected(user.error());
   const auto found = s.auth.access_tokens().find(request.token_id);
   if (found == s.auth.access_tokens().end()) co_return not_found("token {} not found", request.token_id);
-  if (const auto allowed = may_see(*user, found->second.user); !allowed)
+  if (const auto allowed = check_token_owner(*user, found->second.user); !allowed)
     co_return tl::unexpected(allowed.error());
   auto description = std::move(request.description);
   const auto changed =

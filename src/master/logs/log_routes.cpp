@@ -3,10 +3,9 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <array>
 
-#include "det/base/text.h"
 #include "det/master/lists/list_order.h"
+#include "det/master/logs/log_pages.h"
 #include "det/master/logs/log_ring.h"
 #include "det/master/logs/log_text.h"
 #include "det/master/objects.h"
@@ -20,8 +19,6 @@ using http::Context;
 using http::Doc;
 using http::ItemWriter;
 using http::Verb;
-
-constexpr std::int64_t kLinesPerRead = 2'000;
 
 struct Filter {
   std::int32_t limit = 0;
@@ -72,7 +69,7 @@ asio::awaitable<Result<void>> send_own(Services& s, MasterLogs in, ItemWriter<Ma
   std::int64_t left = in.limit > 0 ? in.limit : std::numeric_limits<std::int64_t>::max();
   Watch watch(s.ledger, Ledger::own_log_key());
   while (left > 0) {
-    const auto lines = ring->read(next, static_cast<std::size_t>(std::min(left, kLinesPerRead)));
+    const auto lines = ring->read(next, static_cast<std::size_t>(std::min(left, LogPages::kLinesPerRead)));
     const auto to_item = [](const auto& line) {
       return MasterLine{{.id = static_cast<std::int32_t>(line.id),
                          .message = line.text,
@@ -90,23 +87,6 @@ asio::awaitable<Result<void>> send_own(Services& s, MasterLogs in, ItemWriter<Ma
     if (!listening) break;
   }
   co_return Result<void>{};
-}
-
-std::string replace_invalid(std::string_view bytes) {
-  if (is_utf8(bytes)) return std::string(bytes);
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size();) {
-    std::size_t length = std::min<std::size_t>(4, bytes.size() - i);
-    while (length > 1 && !is_utf8(bytes.substr(i, length))) --length;
-    if (is_utf8(bytes.substr(i, length))) {
-      text += bytes.substr(i, length);
-    } else {
-      text += "\xef\xbf\xbd";
-      length = 1;
-    }
-    i += length;
-  }
-  return text;
 }
 
 Result<store::LogQuery> to_query(const Filter& filter, const std::string& task) {
@@ -176,31 +156,22 @@ asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::strin
   if (!wanted) co_return tl::unexpected(wanted.error());
   const auto pattern = pattern_of(filter);
   if (!pattern) co_return tl::unexpected(pattern.error());
-  auto query = *std::move(wanted);
-  std::int64_t left = filter.limit > 0 ? filter.limit : std::numeric_limits<std::int64_t>::max();
+  LogPages pages(*std::move(wanted), filter.limit, *pattern != nullptr);
   Watch watch(s.ledger, Ledger::task_log_key(task));  // before the read: what comes during it rings
   while (true) {
     // Asked before the read, and remembered: what was written before the end is then read for sure.
     const bool last = !filter.follow || ended(s, task, trial);
     if (last) co_await s.ledger.durable();
-    // What a pattern leaves out is read all the same, so a read then ends at no other limit than its own.
-    if (*pattern != nullptr)
-      query.limit = kLinesPerRead;
-    else
-      query.limit = query.descending ? filter.limit : std::min(left, kLinesPerRead);
-    auto read = [&s, query, pattern = *pattern, left] {
+    auto read = [&s, query = pages.query(), pattern = *pattern, left = pages.left()] {
       return read_lines(s.store, query, pattern.get(), left);
     };
     const auto found = co_await offload(s, std::move(read));
     const auto to_item = [&trial](const auto& line) { return to_api(line, trial); };
     const bool taken = co_await out.write_all(found.lines, to_item);
     if (!taken) co_return Result<void>{};
-    left -= static_cast<std::int64_t>(found.lines.size());
-    const bool more = found.seen == kLinesPerRead && (!query.descending || *pattern != nullptr);
-    if (left <= 0 || (query.descending && !more)) co_return Result<void>{};
-    if (found.seen > 0 && query.descending) query.before_id = found.last;
-    if (found.seen > 0 && !query.descending) query.after_id = std::max(query.after_id, found.last);
-    if (more) continue;
+    pages.took(found.seen, found.last, static_cast<std::int64_t>(found.lines.size()));
+    if (pages.complete()) co_return Result<void>{};
+    if (pages.more()) continue;
     if (last) co_return Result<void>{};
     co_await watch.wait(std::chrono::milliseconds(15'000));  // in which one who hung up is noticed
     const bool alive = co_await out.alive();
@@ -209,38 +180,6 @@ asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::strin
 }
 
 }  // namespace
-
-bool is_log_level(std::string_view word) {
-  static constexpr std::array<std::string_view, 6> kLevels = {"TRACE",   "DEBUG", "INFO",
-                                                              "WARNING", "ERROR", "CRITICAL"};
-  return std::ranges::find(kLevels, word) != kLevels.end();
-}
-
-api::LogLine to_api(const experiment::LogRecord& r, std::optional<TrialId> trial) {
-  api::LogLine line;
-  line.id = r.id;
-  line.timestamp = r.timestamp;
-  line.level = r.level.empty() ? "LOG_LEVEL_UNSPECIFIED" : "LOG_LEVEL_" + r.level;
-  line.trial_id = trial;
-  line.task_id = r.task_id;
-  line.allocation_id = r.allocation_id;
-  line.log = replace_invalid(r.log) + "\n";
-  line.source = r.source;
-  line.stdtype = r.stdtype;
-  line.agent_id = r.agent_id;
-  line.container_id = r.container_id;
-  line.rank_id = r.rank;
-  // A process without a container has the first letters of its task: "12.<uuid>" of a trial, "<uuid>" of
-  // others.
-  const auto container =
-      fmt::format("{:8}", r.container_id.empty() ? r.task_id.substr(r.task_id.find('.') + 1, 8)
-                                                 : r.container_id.substr(0, 8));
-  const auto rank = r.rank ? fmt::format(" [rank={}]", *r.rank) : "";
-  const auto prefix = r.level + ": ";
-  const auto level = r.level.empty() || line.log.starts_with(prefix) ? "" : prefix;
-  line.message = fmt::format("[{}] {}{} || {}{}", to_rfc3339(r.timestamp), container, rank, level, line.log);
-  return line;
-}
 
 void add_log_routes(http::Router& router, Services& s) {
   router.add_stream<TrialLogs, api::LogLine>(

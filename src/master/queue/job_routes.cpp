@@ -1,13 +1,13 @@
 // The queues of resource pools: who waits, why, and the order.
 
 #include <algorithm>
-#include <charconv>
 
 #include "det/master/experiments/experiment_actions.h"
 #include "det/master/experiments/experiment_patch.h"
 #include "det/master/objects.h"
 #include "det/master/policies/policy_book.h"
 #include "det/master/pools/pool_bindings.h"
+#include "det/master/queue/job_rules.h"
 #include "det/master/rights/rights.h"
 #include "det/master/workspaces/workspaces.h"
 
@@ -69,10 +69,6 @@ struct StatsQuery {
   std::vector<std::string> resource_pools;
 };
 BOOST_DESCRIBE_STRUCT(StatsQuery, (), (resource_pools))
-struct Stats {
-  std::int32_t queued_count = 0, scheduled_count = 0;
-};
-BOOST_DESCRIBE_STRUCT(Stats, (), (queued_count, scheduled_count))
 struct PoolStats {
   std::string resource_pool;
   Stats stats;
@@ -83,15 +79,6 @@ struct StatsReply {
 };
 BOOST_DESCRIBE_STRUCT(StatsReply, (), (results))
 
-/// One change of a job; exactly one of the others besides the id.
-struct QueueControl {
-  std::string job_id;
-  std::optional<std::string> ahead_of, behind_of, resource_pool;
-  std::optional<std::int32_t> priority;
-  std::optional<double> weight;
-  static bool required(std::string_view name) { return name == "job_id"; }
-};
-BOOST_DESCRIBE_STRUCT(QueueControl, (), (job_id, ahead_of, behind_of, resource_pool, priority, weight))
 struct UpdateQueue {
   std::vector<QueueControl> updates;
 };
@@ -120,8 +107,7 @@ struct WhyReply {
 BOOST_DESCRIBE_STRUCT(WhyReply, (), (job, scheduler, explanation, trials))
 
 bool has_order(Services& s, const std::string& pool) {
-  const auto policy = s.ledger.cluster().pool(pool).policy;
-  return policy == scheduler::Policy::Fifo || policy == scheduler::Policy::Priority;
+  return policy_has_order(s.ledger.cluster().pool(pool).policy);
 }
 
 /// Allocations of the job that are not over.
@@ -167,25 +153,21 @@ Job job_of(Services& s, const cluster::Job& of) {
   }
   if (const auto user = s.auth.users().find(job.user_id); user != s.auth.users().end())
     job.username = user->second.username;
-  bool placed = false;
-  for (const auto* allocation : allocations_of(s, of)) {
-    job.requested_slots += allocation->slots;
-    if (!allocation->record.shares.empty()) {
-      job.allocated_slots += allocation->slots;
-      placed = placed || allocation->slots > 0 || !of.task.empty();
-    }
+  const auto allocations = allocations_of(s, of);
+  const auto slots = job_slots(allocations, !of.task.empty());
+  job.requested_slots = slots.requested;
+  job.allocated_slots = slots.allocated;
+  job.summary.state = job_state(slots.scheduled);
+  for (const auto* allocation : allocations)
     if (job.waiting_reason.empty()) job.waiting_reason = cluster.waiting_reason(allocation->record.id);
-  }
   if (cluster.pool(job.resource_pool).policy == scheduler::Policy::FairShare) job.priority.reset();
-  job.summary.state = placed ? "STATE_SCHEDULED" : "STATE_QUEUED";
   return job;
 }
 
-/// Whether it has slots or waits for some: what is paused waits for nothing once its trials have left.
 bool takes_part(Services& s, const cluster::Job& job) {
-  if (!job.task.empty()) return s.ledger.cluster().task(job.task)->record().state != task::State::Paused;
-  if (!allocations_of(s, job).empty()) return true;
-  return s.ledger.cluster().experiment(job.experiment)->record().state != experiment::State::Paused;
+  const auto& cluster = s.ledger.cluster();
+  if (!job.task.empty()) return is_in_queue(cluster.task(job.task)->record().state);
+  return is_in_queue(cluster.experiment(job.experiment)->record().state, allocations_of(s, job).size());
 }
 
 /// Jobs that run or wait, in the order in which their queues serve them, a pool after the other.
@@ -257,14 +239,11 @@ Result<Page> page(Services& s, const std::any& principal, const JobsQuery& q) {
 
 /// By the job's id, the experiment's number, or the id of the task.
 Result<cluster::Job> find_job(Services& s, const std::string& name) {
-  std::int64_t number = 0;
-  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool is_number = failure == std::errc{} && end == name.data() + name.size();
+  const JobName named(name);
   for (const auto& [id, experiment] : s.ledger.cluster().experiments())
-    if (!experiment.finished() && (is_number ? id.value() == number : experiment.record().job_id == name))
-      return cluster::Job(id);
+    if (!experiment.finished() && named.names(experiment.record())) return cluster::Job(id);
   for (const auto& [id, task] : s.ledger.cluster().tasks())
-    if (id == name || task.record().job_id == name) return cluster::Job(id);
+    if (named.names(task.record())) return cluster::Job(id);
   return not_found("job '{}' not found in any queue", name);
 }
 
@@ -281,36 +260,21 @@ Result<void> check_policies(Services& s, const cluster::Job& job, const experime
 /// What a move in the queue brings along: the priority of the job that it goes next to.
 Result<void> check_move(Services& s, const cluster::Job& job, const cluster::Job& anchor) {
   const auto& cluster = s.ledger.cluster();
-  const auto priority = cluster.priority_of(anchor);
-  if (cluster.pool(cluster.pool_of(job)).policy != scheduler::Policy::Priority ||
-      cluster.priority_of(job) == priority)
-    return {};
-  return check_policies(s, job, {.priority = priority});
+  const auto priority = priority_after_move(cluster.pool(cluster.pool_of(job)).policy,
+                                            cluster.priority_of(job), cluster.priority_of(anchor));
+  if (!priority) return {};
+  return check_policies(s, job, {.priority = *priority});
 }
 
 Result<cluster::Event> to_event(Services& s, const QueueControl& update) {
   DET_TRY(const auto job, find_job(s, update.job_id));
-  const int given = update.ahead_of.has_value() + update.behind_of.has_value() +
-                    update.resource_pool.has_value() + update.priority.has_value() +
-                    update.weight.has_value();
-  if (given != 1)
-    return invalid_argument(
-        "the update of job '{}' has {} changes; give exactly one of aheadOf, behindOf, priority, weight and "
-        "resourcePool",
-        update.job_id, given);
+  if (auto fine = check_one_change(update); !fine) return tl::unexpected(std::move(fine).error());
   if (update.ahead_of || update.behind_of) {
     DET_TRY(const auto anchor, find_job(s, update.ahead_of ? *update.ahead_of : *update.behind_of));
     if (auto fine = check_move(s, job, anchor); !fine) return tl::unexpected(std::move(fine).error());
-    return cluster::JobMoved{.id = job.experiment,
-                             .anchor = anchor.experiment,
-                             .ahead = update.ahead_of.has_value(),
-                             .task = job.task,
-                             .anchor_task = anchor.task};
+    return move_event(job, anchor, update);
   }
-  experiment::Reconfiguration change;
-  if (update.priority) change.priority = *update.priority;
-  change.weight = update.weight;
-  change.resource_pool = update.resource_pool;
+  auto change = reconfiguration(update);
   if (auto fine = check_policies(s, job, change); !fine) return tl::unexpected(std::move(fine).error());
   if (change.resource_pool && job.task.empty())
     if (auto open =
@@ -318,18 +282,8 @@ Result<cluster::Event> to_event(Services& s, const QueueControl& update) {
                        *change.resource_pool);
         !open)
       return tl::unexpected(std::move(open).error());
-  if (!job.task.empty()) {
-    if (update.priority) return cluster::TaskPrioritySet{job.task, *update.priority};
-    return failed_precondition(
-        "the {2} of job '{0}' cannot be changed, because it is a {1}; only its priority and its place in the "
-        "queue can",
-        update.job_id, task::type_word(s.ledger.cluster().task(job.task)->record().type),
-        update.weight ? "weight" : "resource pool");
-  }
-  cluster::ExperimentPatched patched{
-      .id = job.experiment, .name = {}, .description = {}, .notes = {}, .labels = {}, .config = {}};
-  patched.config = std::move(change);
-  return patched;
+  if (job.task.empty()) return change_event(job, std::move(change));
+  return task_change_event(job, s.ledger.cluster().task(job.task)->record().type, update);
 }
 
 asio::awaitable<Result<Empty>> update(Services& s, Context context, UpdateQueue request) {
@@ -337,11 +291,8 @@ asio::awaitable<Result<Empty>> update(Services& s, Context context, UpdateQueue 
   for (const auto& one : request.updates)  // what is plainly wrong, before anything is done
     if (const auto fine = to_event(s, one); !fine) co_return tl::unexpected(fine.error());
   for (const auto& one : request.updates) {
-    std::vector<std::string> ids = {one.job_id};
-    for (const auto& anchor : {one.ahead_of, one.behind_of})
-      if (anchor) ids.push_back(*anchor);
-    for (const auto& id : ids) {
-      const auto permission = id == one.job_id ? access::Permission::UpdateNsc : access::Permission::ViewNsc;
+    const auto needed = needed_permissions(one);
+    for (const auto& [id, permission] : needed) {
       const auto allowed = co_await may(s, context.principal, permission, Kind::Job, json::value(id));
       if (!allowed) co_return tl::unexpected(allowed.error());
     }
@@ -354,32 +305,6 @@ asio::awaitable<Result<Empty>> update(Services& s, Context context, UpdateQueue 
     if (!done) co_return tl::unexpected(done.error());
   }
   co_return Empty{};
-}
-
-std::string explain(const experiment::Experiment& experiment, const Job& job, std::size_t waiting,
-                    std::size_t running) {
-  const auto state = experiment.record().state;
-  if (state == experiment::State::Paused)
-    return fmt::format("experiment {} is paused; it requests no slots until it is activated",
-                       experiment.record().id);
-  if (experiment::is_stopping(state))
-    return fmt::format("experiment {} is ending; it requests no more slots", experiment.record().id);
-  if (waiting > 0 && running > 0)
-    return fmt::format("{} of its trials are running and {} are waiting: {}", running, waiting,
-                       job.waiting_reason);
-  if (waiting > 0) return fmt::format("{} of its trials are waiting: {}", waiting, job.waiting_reason);
-  if (running > 0) return "it is not waiting: all trials that its search has started have their slots";
-  return "it is not waiting for slots: its search has no trial to train now";
-}
-
-std::string explain(const task::Task& task, const Job& job) {
-  if (task.record().state == task::State::Terminating)
-    return fmt::format("{} {} is ending", task::type_word(task.record().type), task.record().id);
-  if (task.record().state == task::State::Paused)
-    return fmt::format("{} {} is paused; it requests no slots until it is resumed",
-                       task::type_word(task.record().type), task.record().id);
-  if (!job.waiting_reason.empty()) return fmt::format("it is waiting: {}", job.waiting_reason);
-  return "it is not waiting: it is running";
 }
 
 Result<WhyReply> why(Services& s, const std::string& name) {
@@ -407,9 +332,13 @@ Result<WhyReply> why(Services& s, const std::string& name) {
     ++(entry.agents.empty() ? waiting : running);
     reply.trials.push_back(std::move(entry));
   }
-  reply.explanation = of.task.empty()
-                          ? explain(*cluster.experiment(of.experiment), reply.job, waiting, running)
-                          : explain(*cluster.task(of.task), reply.job);
+  const auto& reason = reply.job.waiting_reason;
+  if (of.task.empty()) {
+    const auto& record = cluster.experiment(of.experiment)->record();
+    reply.explanation = explain_experiment(record.id, record.state, waiting, running, reason);
+  } else {
+    reply.explanation = explain_task(cluster.task(of.task)->record(), reason);
+  }
   return reply;
 }
 
@@ -455,11 +384,9 @@ void add_job_routes(http::Router& router, Services& s) {
         StatsReply reply;
         for (const auto& pool : s.ledger.cluster().resource_pools()) {
           if (!q.resource_pools.empty() && std::ranges::count(q.resource_pools, pool) == 0) continue;
-          PoolStats stats{.resource_pool = pool, .stats = {}};
-          for (const auto& job : jobs(s, pool))
-            ++(job.summary.state == "STATE_SCHEDULED" ? stats.stats.scheduled_count
-                                                      : stats.stats.queued_count);
-          reply.results.push_back(std::move(stats));
+          std::vector<std::string> states;
+          for (const auto& job : jobs(s, pool)) states.push_back(job.summary.state);
+          reply.results.push_back({.resource_pool = pool, .stats = count_jobs(states)});
         }
         co_await s.ledger.durable();
         co_return reply;

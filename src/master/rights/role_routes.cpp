@@ -1,8 +1,10 @@
 // Roles: which there are, who has them, and giving and taking them.
 
 #include <algorithm>
+#include <set>
 
 #include "det/master/objects.h"
+#include "det/master/rights/assignment_rules.h"
 #include "det/master/rights/rights.h"
 #include "det/master/rights/role_objects.h"
 #include "det/master/workspaces/workspace_objects.h"
@@ -59,12 +61,6 @@ struct MembersReply {
   std::vector<RoleWithAssignments> assignments;
 };
 BOOST_DESCRIBE_STRUCT(MembersReply, (), (groups, users_assigned_directly, assignments))
-struct AssignmentsRequest {
-  std::vector<GroupAssignment> group_role_assignments;
-  std::vector<UserAssignment> user_role_assignments;
-};
-BOOST_DESCRIBE_STRUCT(AssignmentsRequest, (), (group_role_assignments, user_role_assignments))
-
 SummaryReply summary_of(const std::vector<access::Grant>& grants) {
   SummaryReply reply;
   reply.assignments = summaries(grants);
@@ -140,112 +136,42 @@ asio::awaitable<Result<SummaryReply>> by_group(Services& s, Context context, OfG
 asio::awaitable<Result<MembersReply>> members(Services& s, OfWorkspace query) {
   const auto workspace = find_workspace(s, query.workspace_id);
   if (!workspace) co_return tl::unexpected(workspace.error());
-  std::vector<Record> here;
   MembersReply reply;
-  for (const auto& record : s.roles.all()) {
-    if (record.workspace != query.workspace_id.value()) continue;
-    if (const auto* group = s.roles.groups().find(record.group)) {
-      if (!mentions(group->name, query.name)) continue;
-      const auto known = std::ranges::any_of(
-          reply.groups, [group](const auto& other) { return other.group_id == group->id; });
-      if (!known) reply.groups.push_back(to_object(s, *group));
-      here.push_back(record);
-      continue;
-    }
-    const auto user = s.auth.users().find(record.user);
-    if (user == s.auth.users().end()) continue;
-    if (!mentions(user->second.username, query.name)) continue;
-    if (here.empty() || here.back().user != record.user)
-      reply.users_assigned_directly.push_back(to_api(user->second));
-    here.push_back(record);
+  const AssignmentNames known{s.auth.users(), s.roles.groups().all(), s.workspaces.all()};
+  const auto here = assignments_in(s.roles.all(), query.workspace_id, query.name, known);
+  std::set<GroupId> groups;
+  std::set<UserId> users;
+  for (const auto& record : here) {
+    if (record.group && groups.insert(record.group).second)
+      reply.groups.push_back(to_object(s, *s.roles.groups().find(record.group)));
+    if (record.user && users.insert(record.user).second)
+      reply.users_assigned_directly.push_back(to_api(s.auth.users().at(record.user)));
   }
   reply.assignments = with_assignments(here);
   co_return reply;
 }
 
-/// The role and its place; whose it is comes from elsewhere.
-Result<Record> record_of(Services& s, const AssignmentObject& assignment) {
-  const auto id = assignment.role.role_id;
-  const auto* role = access::find_role(access::RoleId(id));
-  if (role == nullptr) return not_found("role {} not found", id);
-  const auto workspace = assignment.scope_workspace_id.value_or(0);
-  if (workspace != 0 && assignment.scope_cluster)
-    return invalid_argument(
-        "role {} is assigned both for the whole cluster and in workspace {}; give only one of them in an "
-        "assignment",
-        role->name, workspace);
-  if (workspace != 0 && s.workspaces.find(WorkspaceId(workspace)) == nullptr)
-    return not_found("workspace {} not found", workspace);
-  if (workspace != 0 && role->cluster_only)
-    return invalid_argument("role {} applies to the whole cluster; it cannot be assigned in a workspace",
-                            role->name);
-  return Record{UserId{}, id, workspace};
-}
-
-/// What the request names, or all that is wrong with it first.
-Result<std::vector<Record>> records_of(Services& s, const AssignmentsRequest& request) {
-  if (request.user_role_assignments.empty() && request.group_role_assignments.empty())
-    return invalid_argument(
-        "userRoleAssignments and groupRoleAssignments are both empty; give at least one assignment");
-  std::vector<Record> records;
-  for (const auto& [user, assignment] : request.user_role_assignments) {
-    if (!s.auth.users().contains(user)) return not_found("user '{}' not found", user);
-    DET_TRY(auto record, record_of(s, assignment));
-    record.user = user;
-    records.push_back(record);
-  }
-  for (const auto& [group, assignment] : request.group_role_assignments) {
-    if (s.roles.groups().find(group) == nullptr) return not_found("group {} not found", group);
-    DET_TRY(auto record, record_of(s, assignment));
-    record.group = group;
-    records.push_back(record);
-  }
-  return records;
-}
-
-/// Nobody gives, or takes, what they do not have themselves.
-Result<void> may_assign(Services& s, const std::any& principal, const Record& record) {
-  DET_TRY(const auto caller, caller_of(s, principal));
-  access::Object object{.what = "the cluster", .workspace = std::nullopt, .workspace_name = {}, .owners = {}};
-  if (record.workspace != 0) {
-    object.workspace = record.workspace;
-    object.workspace_name = s.workspaces.find(WorkspaceId(record.workspace))->name;
-    object.what = fmt::format("workspace '{}'", object.workspace_name);
-  }
-  const auto decision = access::decide(s.roles.mode(), caller, Permission::AssignRoles, object);
-  if (decision.answer == access::Answer::Hidden) return not_found("workspace {} not found", record.workspace);
-  if (decision.answer == access::Answer::No) return fail(ErrorCode::PermissionDenied, "{}", decision.reason);
-  const auto& role = *access::find_role(access::RoleId(record.role));
-  for (const auto permission : role.permissions)
-    if (access::decide(s.roles.mode(), caller, permission, object).answer != access::Answer::Yes)
-      return fail(
-          ErrorCode::PermissionDenied,
-          "user '{}' cannot assign role {} in {}: it grants permissions that the user does not have there",
-          caller.name, role.name, object.what);
-  return {};
-}
-
 asio::awaitable<Result<Empty>> change(Services& s, Context context, AssignmentsRequest request, bool add) {
-  const auto records = records_of(s, request);
-  if (!records) co_return tl::unexpected(records.error());
-  for (const auto& record : *records)
-    if (const auto allowed = may_assign(s, context.principal, record); !allowed)
+  const auto& users = s.auth.users();
+  const AssignmentNames known{users, s.roles.groups().all(), s.workspaces.all()};
+  DET_CO_TRY(const auto records, read_assignments(request, known));
+  DET_CO_TRY(const auto caller, caller_of(s, context.principal));
+  for (const auto& record : records) {
+    const auto* workspace = s.workspaces.find(WorkspaceId(record.workspace));
+    const auto name = workspace == nullptr ? "" : workspace->name;
+    if (const auto allowed = check_assigner(s.roles.mode(), caller, record, name); !allowed)
       co_return tl::unexpected(allowed.error());
-  if (!add) {
-    for (const auto& record : *records)
-      if (!s.roles.all().contains(record))
-        co_return not_found(
-            "{} does not have role {} there",
-            record.group ? fmt::format("group {}", record.group) : fmt::format("user {}", record.user),
-            access::find_role(access::RoleId(record.role))->name);
-    const auto& users = s.auth.users();
-    auto after = s.roles;
-    after.remove(*records);
-    if (s.roles.has_administrator(users) && !after.has_administrator(users))
-      co_return failed_precondition(
-          "this change would remove the last ClusterAdmin; assign that role to another user first");
   }
-  auto changes = add ? s.roles.assign(*records) : s.roles.remove(*records);
+  if (!add) {
+    if (const auto assigned = check_assigned(s.roles.all(), records); !assigned)
+      co_return tl::unexpected(assigned.error());
+    auto after = s.roles;
+    after.remove(records);
+    const auto stays =
+        check_cluster_admin_stays(s.roles.has_administrator(users), after.has_administrator(users));
+    if (!stays) co_return tl::unexpected(stays.error());
+  }
+  auto changes = add ? s.roles.assign(records) : s.roles.remove(records);
   co_await s.ledger.write(std::move(changes));
   co_return Empty{};
 }

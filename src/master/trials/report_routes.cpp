@@ -1,10 +1,8 @@
 // What the processes of a trial call: docs/reference/protocols.md §2.
 
-#include <cmath>
-#include <limits>
-
 #include "det/master/services.h"
 #include "det/master/trials/allocations.h"
+#include "det/master/trials/reports.h"
 #include "det/master/unmanaged/unmanaged.h"
 
 namespace det::master {
@@ -49,32 +47,6 @@ struct CompletedRequest {
   static bool required(std::string_view name) { return name == "op" || name == "searcher_metric"; }
 };
 BOOST_DESCRIBE_STRUCT(CompletedRequest, (), (trial_id, op, searcher_metric))
-
-struct ReportedMetrics {
-  json::object avg_metrics;
-  json::array batch_metrics;
-  std::int64_t num_inputs = 0;  ///< ours: records, over all slots
-  static bool required(std::string_view name) { return name == "avg_metrics"; }
-};
-BOOST_DESCRIBE_STRUCT(ReportedMetrics, (), (avg_metrics, batch_metrics, num_inputs))
-struct TrialMetrics {
-  TrialId trial_id;
-  std::int32_t trial_run_id = 0;
-  std::int64_t steps_completed = 0;
-  std::optional<Time> report_time;
-  ReportedMetrics metrics;
-  static bool required(std::string_view name) { return name == "metrics"; }
-};
-BOOST_DESCRIBE_STRUCT(TrialMetrics, (), (trial_id, trial_run_id, steps_completed, report_time, metrics))
-struct MetricsRequest {
-  TrialId trial_id;
-  std::string group;
-  TrialMetrics metrics;
-  static bool required(std::string_view name) { return name == "group" || name == "metrics"; }
-};
-BOOST_DESCRIBE_STRUCT(MetricsRequest, (), (trial_id, group, metrics))
-
-constexpr std::size_t kEarlyExitMessageMax = 4000;
 
 struct ProgressRequest {
   TrialId trial_id;
@@ -125,63 +97,6 @@ asio::awaitable<Result<OperationReply>> operations(Services& s, Context context,
   }
 }
 
-/// Batches of the newest report of the group; the largest number when there is none, or nobody knows.
-std::int64_t newest_batches(const Services& s, const std::string& allocation, const std::string& group) {
-  constexpr auto kUnknown = std::numeric_limits<std::int64_t>::max();
-  const auto found = s.newest_report.find(allocation);
-  if (found == s.newest_report.end()) return kUnknown;
-  const auto newest = found->second.find(group);
-  return newest == found->second.end() ? kUnknown : newest->second;
-}
-
-/// Requires: the allocation is live, so that its end will take this away again.
-void note_newest(Services& s, const std::string& allocation, const experiment::MetricRecord& report) {
-  constexpr std::size_t kGroupsMax = 256;  // those beyond are compared with what is stored, each time
-  auto& groups = s.newest_report[allocation];
-  if (groups.size() >= kGroupsMax && !groups.contains(report.group)) return;
-  auto& newest = groups[report.group];
-  newest = std::max(newest, report.batches);
-}
-
-/// The report as it is kept; its run is the one that it names, 0 if it names none.
-Result<experiment::MetricRecord> read_report(MetricsRequest request, Time now) {
-  if (request.group.empty() || request.group.size() > 256 || request.group.find('.') != std::string::npos)
-    return invalid_argument("group is '{}'; the name of a metric group must have 1 to 256 bytes and no dot",
-                            request.group);
-  if (request.metrics.steps_completed < 0)
-    return invalid_argument("stepsCompleted is {}; it cannot be negative", request.metrics.steps_completed);
-  if (request.metrics.steps_completed > std::numeric_limits<std::int32_t>::max())
-    return invalid_argument("stepsCompleted is {}; it must be at most {}", request.metrics.steps_completed,
-                            std::numeric_limits<std::int32_t>::max());
-  if (const auto inputs = request.metrics.metrics.num_inputs;
-      inputs < 0 || inputs > std::numeric_limits<std::int32_t>::max())
-    return invalid_argument("numInputs is {}; it must be from 0 to 2147483647", inputs);
-  return experiment::MetricRecord{.trial_id = request.trial_id,
-                                  .run_id = request.metrics.trial_run_id,
-                                  .group = std::move(request.group),
-                                  .batches = request.metrics.steps_completed,
-                                  .avg_metrics = std::move(request.metrics.metrics.avg_metrics),
-                                  .batch_metrics = std::move(request.metrics.metrics.batch_metrics),
-                                  .records = request.metrics.metrics.num_inputs,
-                                  .report_time = request.metrics.report_time.value_or(now)};
-}
-
-/// The searcher's metric in a validation; without it the search would wait for ever.
-Result<double> searcher_metric(const experiment::MetricRecord& validation, const std::string& name) {
-  const auto* value = validation.avg_metrics.if_contains(name);
-  const auto number = value == nullptr ? std::nullopt : json::to_double(*value);
-  if (number) return *number;
-  if (value != nullptr)
-    return invalid_argument(
-        "searcher metric '{}' is {} in the validation after {} batches; it must be a number", name,
-        json::serialize(*value), validation.batches);
-  std::vector<std::string> names;
-  for (const auto& [other, _] : validation.avg_metrics) names.emplace_back(other);
-  return invalid_argument(
-      "searcher metric '{1}' is missing from the validation after {0} batches; reported metrics: {2}",
-      validation.batches, name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
-}
-
 /// Whether a user reports for a trial that is unmanaged.
 bool from_outside(Services& s, const std::any& principal, TrialId trial) {
   return require_user(principal) && s.unmanaged.has(trial);
@@ -193,33 +108,19 @@ Result<Empty> answer(Result<void> done) {
   return Empty{};
 }
 
-/// How far the trial is in what `searcher.max_time` counts, where the search asks for it with each
-/// validation.
-Result<std::optional<double>> time_of(const experiment::Experiment& experiment,
-                                      const store::MetricRecord& record) {
-  if (!experiment.hears_validations()) return std::optional<double>();
-  const auto& name = experiment.config().searcher.time_metric;
-  const auto* value = record.avg_metrics.if_contains(name);
-  const auto time = value == nullptr ? std::nullopt : json::to_double(*value);
-  if (time && std::isfinite(*time)) return time;
-  if (value == nullptr && name == "batches") return static_cast<double>(record.batches);
-  if (value == nullptr && (name == "epochs" || name == "records")) return std::optional<double>();
-  return invalid_argument(
-      "searcher.time_metric '{}' {} the metrics of this validation; each validation must report it as a "
-      "number, because searcher.max_time counts it",
-      name, value == nullptr ? "is not among" : "is not a finite number in");
+Result<void> check_not_overloaded(const Services& s) {
+  if (!s.store.overloaded()) return {};
+  return fail(ErrorCode::Unavailable, "the database cannot keep up with the reports; retry in a moment");
 }
 
 /// A user's report for a trial of the cluster that does not run: it is kept, and nothing is decided by it.
 asio::awaitable<Result<Empty>> keep(Services& s, Context context, experiment::MetricRecord record) {
   const auto who = co_await reporter(s, context.principal, record.trial_id);
   if (!who) co_return tl::unexpected(who.error());
-  if (record.run_id != 0 && record.run_id != who->run_id)
-    co_return fail(ErrorCode::AlreadyExists, "run {} of trial {} cannot report: its newest run is {}",
-                   record.run_id, record.trial_id, who->run_id);
+  if (const auto newest = check_reported_run(record, who->run_id, false); !newest)
+    co_return tl::unexpected(newest.error());
   record.run_id = who->run_id;
-  if (s.store.overloaded())
-    co_return fail(ErrorCode::Unavailable, "the database cannot keep up with the reports; retry in a moment");
+  if (const auto keeps_up = check_not_overloaded(s); !keeps_up) co_return tl::unexpected(keeps_up.error());
   auto read = [&s, record] { return s.store.check_metrics(record); };
   const auto fits = co_await offload(s, std::move(read));
   if (!fits) co_return tl::unexpected(fits.error());
@@ -231,9 +132,7 @@ asio::awaitable<Result<Empty>> keep(Services& s, Context context, experiment::Me
 
 asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequest request) {
   const auto trial = request.trial_id;
-  if (const auto said = request.metrics.trial_id; said && said != trial)
-    co_return invalid_argument("metrics.trialId is {}, but the path names trial {}; they must be equal", said,
-                               trial);
+  if (const auto same = check_reported_trial(request); !same) co_return tl::unexpected(same.error());
   const bool outside = from_outside(s, context.principal, trial);
   const auto found =
       outside ? Result<const cluster::Allocation*>(nullptr) : speaker(s, context.principal, trial);
@@ -243,44 +142,27 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   auto record = *std::move(read_in);
   if (!found) co_return co_await keep(s, std::move(context), std::move(record));
   if (outside) {
-    if (s.store.overloaded())
-      co_return fail(ErrorCode::Unavailable,
-                     "the database cannot keep up with the reports; retry in a moment");
+    if (const auto keeps_up = check_not_overloaded(s); !keeps_up) co_return tl::unexpected(keeps_up.error());
     co_return answer(co_await s.unmanaged.report(std::move(record)));
   }
   const auto& allocation = **found;
-  if (record.run_id != 0 && record.run_id != allocation.record.run_id)
-    co_return fail(ErrorCode::AlreadyExists, "run {} of trial {} cannot report: run {} has replaced it",
-                   record.run_id, trial, allocation.record.run_id);
+  if (const auto newest = check_reported_run(record, allocation.record.run_id, true); !newest)
+    co_return tl::unexpected(newest.error());
   record.run_id = allocation.record.run_id;
   const auto id = allocation.record.id;
-  const auto& config = s.ledger.cluster().experiment(allocation.record.experiment_id)->config();
-  std::optional<cluster::Event> event;
-  if (record.group == "training") event = cluster::TrialProgressed{id, record.batches, ""};
-  if (record.group == "validation") {
-    const auto number = searcher_metric(record, config.searcher.metric);
-    if (number) {
-      const auto& experiment = *s.ledger.cluster().experiment(allocation.record.experiment_id);
-      DET_CO_TRY(const auto time, time_of(experiment, record));
-      event = cluster::ValidationReported{id, record.batches, *number, time};
-    } else if (config.searcher.name == "single" && !record.avg_metrics.contains(config.searcher.metric)) {
-      // Nothing is decided by it, so a trial may also report other validations.
-      event = cluster::TrialProgressed{id, record.batches, ""};
-    } else {
-      co_return tl::unexpected(number.error());
-    }
-  }
-  if (s.store.overloaded())
-    co_return fail(ErrorCode::Unavailable, "the database cannot keep up with the reports; retry in a moment");
+  const auto& experiment = *s.ledger.cluster().experiment(allocation.record.experiment_id);
+  DET_CO_TRY(auto event,
+             report_event(id, record, experiment.config().searcher, experiment.hears_validations()));
+  if (const auto keeps_up = check_not_overloaded(s); !keeps_up) co_return tl::unexpected(keeps_up.error());
   // Reports that go forward cannot contradict what is stored; others are compared first.
-  if (record.batches <= newest_batches(s, id, record.group)) {
+  if (!goes_forward(s.newest_report, id, record)) {
     auto read = [&s, record] { return s.store.check_metrics(record); };
     const auto fits = co_await offload(s, std::move(read));
     if (!fits) co_return tl::unexpected(fits.error());
     if (s.ledger.cluster().allocation(id) == nullptr)
       co_return fail(ErrorCode::Gone, "allocation {} is over", id);
   }
-  note_newest(s, id, record);
+  note_newest(s.newest_report, id, record);  // the end of the allocation, which is live, takes it away
   std::vector<store::Change> changes;
   changes.push_back(store::AddMetrics{std::move(record)});
   if (event) {
@@ -295,28 +177,42 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
 
 asio::awaitable<Result<Empty>> early_exit(Services& s, Context context, EarlyExitRequest request) {
   if (from_outside(s, context.principal, request.trial_id)) {
-    // No search waits for it; only what went wrong is news.
-    if (request.reason != "EXITED_REASON_ERRORED") co_return Empty{};
-    co_return answer(co_await s.unmanaged.heard(request.trial_id, experiment::State::Error,
-                                                request.message.substr(0, kEarlyExitMessageMax)));
+    auto error = unmanaged_error(request.reason, request.message);
+    if (!error) co_return Empty{};
+    co_return answer(
+        co_await s.unmanaged.heard(request.trial_id, experiment::State::Error, *std::move(error)));
   }
   const auto allocation = speaker(s, context.principal, request.trial_id);
   if (!allocation) co_return tl::unexpected(allocation.error());
-  cluster::EarlyExitReported event{(*allocation)->record.id, search::ExitedReason::InvalidHp, {}};
-  if (request.reason == "EXITED_REASON_USER_REQUESTED_STOP")
-    event.reason = search::ExitedReason::UserRequestedStop;
-  else if (request.reason == "EXITED_REASON_INIT_INVALID_HP")
-    event.reason = search::ExitedReason::InitInvalidHp;
-  else if (request.reason == "EXITED_REASON_ERRORED")
-    event = {event.allocation_id, search::ExitedReason::Errored,
-             request.message.substr(0, kEarlyExitMessageMax)};
-  else if (request.reason != "EXITED_REASON_INVALID_HP")
-    co_return invalid_argument(
-        "reason is '{}'; it must be EXITED_REASON_INVALID_HP, EXITED_REASON_INIT_INVALID_HP, "
-        "EXITED_REASON_USER_REQUESTED_STOP or EXITED_REASON_ERRORED",
-        request.reason);
-  cluster::Event what = event;
+  DET_CO_TRY(auto what, early_exit_event((*allocation)->record.id, request.reason, request.message));
   co_return co_await heard(s, std::move(context), std::move(what));
+}
+
+/// Of an experiment that has ended.
+asio::awaitable<Result<BestReply>> stored_best(Services& s, ExperimentId id) {
+  const store::ExperimentQuery query{.ids = {id}};
+  auto read = [&s, query] { return s.store.list_experiments(query).experiments; };
+  const auto found = co_await offload(s, std::move(read));
+  if (found.empty()) co_return not_found("experiment '{}' not found", id);
+  const auto metric = found.front().best_metric;
+  if (!metric) co_return not_found("experiment {} has no validation", id);
+  co_return BestReply{*metric};
+}
+
+asio::awaitable<Result<BestReply>> best(Services& s, ExperimentId id) {
+  if (s.unmanaged.has(id)) {
+    const auto metric = co_await s.unmanaged.best(id);
+    if (!metric) co_return tl::unexpected(metric.error());
+    if (!*metric) co_return not_found("experiment {} has no validation yet", id);
+    co_return BestReply{**metric};
+  }
+  const auto* experiment = s.ledger.cluster().experiment(id);
+  if (experiment == nullptr) co_return co_await stored_best(s, id);
+  const auto metric =
+      best_searcher_metric(experiment->trials(), experiment->config().searcher.smaller_is_better);
+  if (!metric) co_return not_found("experiment {} has no validation yet", id);
+  co_await s.ledger.durable();
+  co_return BestReply{*metric};
 }
 
 }  // namespace
@@ -334,14 +230,8 @@ void add_report_routes(http::Router& router, Services& s) {
       [&s](Context c, CompletedRequest r) -> asio::awaitable<Result<Empty>> {
         const auto allocation = speaker(s, c.principal, r.trial_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
-        if (std::isnan(r.searcher_metric))
-          co_return invalid_argument(
-              "searcherMetric of trial {} at length {} is NaN, which the search cannot compare; the trial "
-              "must fail",
-              r.trial_id, r.op.validate_after.length);
-        cluster::OperationCompleted event{(*allocation)->record.id, r.op.validate_after.length,
-                                          r.searcher_metric};
-        cluster::Event what = event;
+        DET_CO_TRY(auto what, completion_event((*allocation)->record.id, r.trial_id,
+                                               r.op.validate_after.length, r.searcher_metric));
         co_return co_await heard(s, std::move(c), std::move(what));
       },
       Doc{.summary = "Report that a trial has completed its searcher operation",
@@ -367,14 +257,14 @@ void add_report_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/trials/{trialId}/progress",
       [&s](Context c, ProgressRequest r) -> asio::awaitable<Result<Empty>> {
         if (from_outside(s, c.principal, r.trial_id)) {
-          if (!(r.progress >= 0 && r.progress <= 1))
-            co_return invalid_argument("progress is {}; it must be from 0 to 1", r.progress);
+          if (const auto fine = check_progress(r.progress, true); !fine)
+            co_return tl::unexpected(fine.error());
           co_return answer(co_await s.unmanaged.progressed(r.trial_id, r.progress));
         }
         const auto allocation = speaker(s, c.principal, r.trial_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
-        if (!std::isfinite(r.progress) || r.progress < 0 || (r.is_raw && r.progress > 1))
-          co_return invalid_argument("progress is {}; it must be from 0 to 1", r.progress);
+        if (const auto fine = check_progress(r.progress, r.is_raw); !fine)
+          co_return tl::unexpected(fine.error());
         co_return Empty{};  // progress is told by the batches of training reports
       },
       Doc{.summary = "Report the progress of a trial, from 0 to 1", .tag = tag, .errors = {ErrorCode::Gone}});
@@ -396,34 +286,7 @@ void add_report_routes(http::Router& router, Services& s) {
       Doc{.summary = "Report what a trial is doing", .tag = tag, .errors = {ErrorCode::Gone}});
   router.add<BestQuery, BestReply>(
       Verb::Get, "/api/v1/experiments/{experimentId}/searcher/best_searcher_validation_metric",
-      [&s](Context, BestQuery q) -> asio::awaitable<Result<BestReply>> {
-        if (s.unmanaged.has(q.experiment_id)) {
-          const auto best = co_await s.unmanaged.best(q.experiment_id);
-          if (!best) co_return tl::unexpected(best.error());
-          if (!*best) co_return not_found("experiment {} has no validation yet", q.experiment_id);
-          co_return BestReply{**best};
-        }
-        const auto* experiment = s.ledger.cluster().experiment(q.experiment_id);
-        std::optional<double> best;
-        if (experiment == nullptr) {  // it has ended
-          const store::ExperimentQuery query{.ids = {q.experiment_id}};
-          auto read = [&s, query] { return s.store.list_experiments(query).experiments; };
-          const auto found = co_await offload(s, std::move(read));
-          if (found.empty()) co_return not_found("experiment '{}' not found", q.experiment_id);
-          best = found.front().best_metric;
-          if (!best) co_return not_found("experiment {} has no validation", q.experiment_id);
-          co_return BestReply{*best};
-        }
-        const bool smaller = experiment->config().searcher.smaller_is_better;
-        for (const auto& [id, trial] : experiment->trials()) {
-          const auto& metric = trial.record.best_metric;
-          if (metric && !std::isnan(*metric) && (!best || (smaller ? *metric < *best : *metric > *best)))
-            best = metric;
-        }
-        if (!best) co_return not_found("experiment {} has no validation yet", q.experiment_id);
-        co_await s.ledger.durable();
-        co_return BestReply{*best};
-      },
+      [&s](Context, BestQuery q) { return best(s, q.experiment_id); },
       Doc{.summary = "Get the best searcher metric of an experiment so far",
           .tag = tag,
           .errors = {ErrorCode::NotFound}});

@@ -14,6 +14,7 @@
 #include "det/master/pools/pool_bindings.h"
 #include "det/master/rights/rights.h"
 #include "det/master/rights/role_book.h"
+#include "det/master/workspaces/deletion_rules.h"
 #include "det/master/workspaces/workspace_objects.h"
 
 namespace det::master {
@@ -21,8 +22,7 @@ namespace {
 
 using Changes = Workspaces::Changes;
 
-constexpr std::int64_t kAtOnce = 50;       ///< experiments that go at the same time
-constexpr std::size_t kProblemsNamed = 5;  ///< of those that refuse a deletion
+constexpr std::int64_t kAtOnce = 50;  ///< experiments that go at the same time
 
 void log_end(std::exception_ptr failure) {
   try {
@@ -47,8 +47,8 @@ asio::awaitable<std::size_t> look_at(Services& s, const std::any& principal, Pro
                                      std::vector<std::string>& problems) {
   const auto held = co_await experiments_of(s, id, 0);
   for (const auto& one : held.experiments) {
-    if (!experiment::is_terminal(one.state)) {
-      problems.push_back(fmt::format("experiment {} is not finished; cancel or kill it first", one.id));
+    if (auto unfinished = unfinished_problem(one.id, one.state)) {
+      problems.push_back(*std::move(unfinished));
       continue;
     }
     const auto allowed = co_await may(s, principal, access::Permission::DeleteExperiment, Kind::Experiment,
@@ -57,22 +57,9 @@ asio::awaitable<std::size_t> look_at(Services& s, const std::any& principal, Pro
     auto read = [&s, experiment = one.id] { return s.store.checkpoints_of_experiment(experiment); };
     for (const auto& checkpoint : co_await offload(s, std::move(read)))
       if (const auto need = s.collector.need_of(checkpoint.uuid))
-        problems.push_back(
-            fmt::format("checkpoint {} of experiment {} is {}", checkpoint.uuid, one.id, *need));
+        problems.push_back(checkpoint_problem(checkpoint.uuid, one.id, *need));
   }
   co_return held.experiments.size();
-}
-
-bool goes_on(const Workspaces::Deletion* deletion) {
-  return deletion != nullptr && !deletion->failed;
-}
-
-Error refusal(const char* what, const std::string& name, std::vector<std::string> problems) {
-  const auto more = problems.size() - std::min(problems.size(), kProblemsNamed);
-  problems.resize(problems.size() - more);
-  return Error(ErrorCode::FailedPrecondition,
-               fmt::format("{} '{}' cannot be deleted because of its contents: {}{}", what, name,
-                           fmt::join(problems, "; "), more > 0 ? fmt::format("; and {} more", more) : ""));
 }
 
 /// Deletes the project's experiments and returns when none is left.
@@ -149,7 +136,7 @@ asio::awaitable<Result<bool>> delete_project(Services& s, http::Context context,
   const auto held = co_await look_at(s, context.principal, id, problems);
   if (!problems.empty()) {
     s.workspaces.give_up_deletion(id);
-    co_return tl::unexpected(refusal("project", record->name, std::move(problems)));
+    co_return tl::unexpected(deletion_refusal("project", record->name, std::move(problems)));
   }
   if (held == 0) changes = s.workspaces.remove(id);
   co_await s.ledger.write(*std::move(changes));
@@ -160,15 +147,9 @@ asio::awaitable<Result<bool>> delete_project(Services& s, http::Context context,
 asio::awaitable<Result<bool>> delete_workspace(Services& s, http::Context context, WorkspaceId id) {
   const auto record = find_workspace(s, id);
   if (!record) co_return tl::unexpected(record.error());
-  if (const auto models = s.registry.count_in(id); models > 0)
-    co_return failed_precondition(
-        "workspace '{}' has {} model{}; move or delete the models first (see 'det model list -w {}')",
-        record->name, models, models == 1 ? "" : "s", record->name);
-  if (const auto pool = s.bindings.only_of(id); !pool.empty())
-    co_return failed_precondition(
-        "resource pool '{}' is bound only to workspace '{}' and would become open to all; bind it to another "
-        "workspace first",
-        pool, record->name);
+  const auto deletable =
+      check_workspace_deletion(record->name, s.registry.count_in(id), s.bindings.only_of(id));
+  if (!deletable) co_return tl::unexpected(deletable.error());
   if (goes_on(s.workspaces.deletion(id))) co_return false;
   auto changes = s.workspaces.begin_deletion(id);
   if (!changes) co_return tl::unexpected(changes.error());
@@ -182,7 +163,7 @@ asio::awaitable<Result<bool>> delete_workspace(Services& s, http::Context contex
   }
   if (!problems.empty()) {
     s.workspaces.give_up_deletion(id);
-    co_return tl::unexpected(refusal("workspace", record->name, std::move(problems)));
+    co_return tl::unexpected(deletion_refusal("workspace", record->name, std::move(problems)));
   }
   co_await s.ledger.write(*std::move(changes));
   if (projects.empty()) {
