@@ -77,14 +77,4 @@ void Cluster::start(const scheduler::Placement& placement, Step& step) {
   wake_agents(allocation, step);
 }
 
-std::string Cluster::waiting_reason(const std::string& id) const {
-  const auto* why = planner_.why(id);
-  return why == nullptr ? "" : scheduler::text(*why);
-}
-
-bool Cluster::can_never_run(const std::string& id) const {
-  const auto* why = planner_.why(id);
-  return why != nullptr && why->never();
-}
-
 }  // namespace det::cluster
