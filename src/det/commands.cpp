@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "det/agent/agent.h"
+#include "det/agent/pilot.h"
 #include "det/agent/shim/shim.h"
 #include "det/agent/slots.h"
 #include "det/config/yaml/yaml.h"
@@ -116,7 +117,7 @@ struct MasterFlags {
       return invalid_argument("the configuration file {} must be a map of settings", config_file);
     options.defaults = document->value.as_object();
     options.configuration = options.defaults;
-    DET_TRY(options.pools, master::take_pools(options.defaults));
+    DET_TRY(options.pools, master::take_pools(options.defaults, options.providers));
     DET_TRY(options.prometheus, master::take_prometheus(options.defaults));
     DET_TRY(options.webhooks, master::take_webhooks(options.defaults));
     DET_TRY(options.log_retention, master::take_log_retention(options.defaults));
@@ -186,6 +187,48 @@ struct AgentFlags {
     if (no_warm_worker) options.warm_frameworks.clear();
   }
 };
+
+/// Of an agent inside a machine that an engine gives for a while.
+struct PilotFlags {
+  agent::Pilot pilot;
+  std::optional<int> node;
+  std::int64_t leave_after = 600;
+
+  void add_to(CLI::App& app) {
+    app.add_option("--pilot", pilot.allotment,
+                   "Run for this allotment of a resource pool with a provider, with the token in "
+                   "DET_PILOT_TOKEN, and leave when the machine goes back");
+    app.add_option("--node", node, "With --pilot: the number of this machine in the allotment (default: "
+                                   "SLURM_NODEID, or 0)");
+    app.add_option("--leave-after", leave_after,
+                   "With --pilot: leave when the master has not answered for this many seconds")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1'000'000));
+  }
+
+  Result<void> finish(agent::AgentOptions& options) {
+    if (pilot.allotment.empty()) return {};
+    const char* token = std::getenv("DET_PILOT_TOKEN");
+    if (token == nullptr || *token == '\0')
+      return invalid_argument("--pilot needs the token of the allotment in the environment variable "
+                              "DET_PILOT_TOKEN");
+    pilot.token = token;
+    ::unsetenv("DET_PILOT_TOKEN");  // not for the tasks
+    const char* slurm = std::getenv("SLURM_NODEID");
+    pilot.node = node ? *node : slurm == nullptr ? 0 : std::atoi(slurm);
+    options.token_file.clear();
+    options.pilot = true;
+    options.leave_after = std::chrono::seconds(leave_after);
+    return {};
+  }
+};
+
+asio::awaitable<Result<void>> run_pilot(agent::AgentOptions options, agent::Pilot pilot,
+                                        agent::Machine machine) {
+  auto claimed = co_await agent::claim(std::move(options), std::move(pilot));
+  if (!claimed) co_return tl::unexpected(claimed.error());
+  co_return co_await agent::run_agent(*std::move(claimed), std::move(machine));
+}
 
 /// Where the master is reached from this machine; with TLS by a name that its certificate is for.
 std::string url_of(const master::Master& server, const std::string& address) {
@@ -356,9 +399,12 @@ int agent(std::vector<std::string> arguments) {
       ->capture_default_str();
   app.add_option("--address", flags.options.advertised_address,
                  "Address where other machines reach this one");
+  PilotFlags pilot_flags;
+  pilot_flags.add_to(app);
   app.add_flag("-v,--verbose", verbose, "Write debug messages to the log");
   if (const auto code = parse(app, std::move(arguments))) return *code;
   flags.finish();
+  if (const auto fine = pilot_flags.finish(flags.options); !fine) return failed(fine.error());
   if (!certificate.empty()) flags.options.trust = http::Trust::from(certificate, flags.options.trust.name);
   log_to_stderr(verbose);
   const auto machine = agent::detect_machine(flags.options);
@@ -371,16 +417,33 @@ int agent(std::vector<std::string> arguments) {
   asio::io_context context(1);
   asio::cancellation_signal cancel;
   int code = 0;
+  const auto leaving = flags.options.leaving;
+  const bool is_pilot = flags.options.pilot;
+  auto run = is_pilot ? run_pilot(std::move(flags.options), pilot_flags.pilot, machine)
+                      : agent::run_agent(std::move(flags.options), machine);
   asio::co_spawn(
-      context, agent::run_agent(std::move(flags.options), machine),
+      context, std::move(run),
       asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr failure, Result<void> result) {
         if (!failure && !result) code = failed(result.error());
         context.stop();
       }));
   asio::signal_set signals(context, SIGINT, SIGTERM);
-  signals.async_wait([&](boost::system::error_code cancelled, int) {
-    if (!cancelled) cancel.emit(asio::cancellation_type::terminal);
-  });
+  std::function<void()> wait = [&] {
+    signals.async_wait([&](boost::system::error_code cancelled, int) {
+      if (cancelled) return;
+      if (!is_pilot || !leaving->empty()) return cancel.emit(asio::cancellation_type::terminal);
+      *leaving = "its engine takes the machine back";
+      wait();
+    });
+  };
+  wait();
+  asio::signal_set warning(context);
+  if (is_pilot) {
+    warning.add(SIGUSR1);
+    warning.async_wait([&](boost::system::error_code cancelled, int) {
+      if (!cancelled && leaving->empty()) *leaving = "its time limit is near";
+    });
+  }
   context.run();
   return code;
 }

@@ -31,6 +31,8 @@ class Webhooks;
 class Workspaces;
 
 /// What the handlers of the API work with. One of each in a master.
+class Provisioner;
+
 struct Services {
   Ledger& ledger;
   store::Store& store;
@@ -52,6 +54,7 @@ struct Services {
   bool https = false;              ///< the master's own port speaks TLS
   LogRetention log_retention{};    ///< where nobody said otherwise
   std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
+  Provisioner* provisioner = nullptr;  ///< null: no pool has a provider
   /// Where the ranks of each agent are reached by those of others, as the agents say.
   std::map<std::string, std::string> agent_addresses{};
   access::Throttle throttle{};    ///< of log-ins
@@ -147,6 +150,7 @@ void add_log_routes(http::Router& router, Services& s);
 void add_user_routes(http::Router& router, Services& s);
 void add_cluster_routes(http::Router& router, Services& s);
 void add_pool_routes(http::Router& router, Services& s);
+void add_allotment_routes(http::Router& router, Services& s);
 /// `configuration`: what the master was started with, as `GET /api/v1/master/config` shows it but for
 /// secrets.
 void add_master_config_routes(http::Router& router, json::object configuration);

@@ -8,6 +8,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "det/api/agent.h"
 #include "det/base/text.h"
 #include "det/http/offload.h"
 #include "det/master/identity/secret.h"
@@ -20,6 +21,8 @@ constexpr std::size_t kUserNameBytesMax = 256;
 constexpr std::int64_t kSessionSeconds = 7 * 24 * 3600;
 constexpr std::string_view kTaskPrefix = "det_task_";
 constexpr std::string_view kOwnerPrefix = "det_owner_";
+constexpr std::string_view kPilotPrefix = "det_pilot_";
+constexpr std::string_view kPilotAgentPrefix = "det_node_";
 constexpr std::string_view kPasswordSalt = "GubPEmmotfiK9TMD6Zdw";  // of the API, not a secret
 
 bool equal(const std::string& a, const std::string& b) {
@@ -93,6 +96,42 @@ std::string Auth::owner_token(const std::string& allocation_id) const {
                      keyed_hash(options_.task_key, "owner of " + allocation_id));
 }
 
+std::string Auth::pilot_token(const std::string& allotment) const {
+  return fmt::format("{}{}.{}", kPilotPrefix, allotment, keyed_hash(options_.task_key, "pilot of " + allotment));
+}
+
+std::string Auth::pilot_agent_token(const std::string& allotment, int node, const std::string& secret) const {
+  const auto whom = fmt::format("node {} of {} with {}", node, allotment, secret);
+  return fmt::format("{}{}-{}.{}", kPilotAgentPrefix, allotment, node, keyed_hash(options_.task_key, whom));
+}
+
+std::string Auth::pilot_agent_id(const std::string& pool, const std::string& allotment, int node) {
+  return fmt::format("{}-{}-{}", api::is_name(pool) ? pool : "node", allotment, node);
+}
+
+Result<std::any> Auth::pilot(const std::string& token) const {
+  const auto id = allocation_in(token, kPilotPrefix);
+  if (!equal(token, pilot_token(id))) return fail(ErrorCode::Unauthenticated, "invalid credentials");
+  return std::any(Principal(PilotPrincipal{id}));
+}
+
+Result<std::any> Auth::agent_of_pilot(const std::string& token) const {
+  const auto name = allocation_in(token, kPilotAgentPrefix);  // "17-0"
+  const auto dash = name.rfind('-');
+  if (dash != std::string::npos) {
+    const auto* allotment = ledger_.cluster().allotment(name.substr(0, dash));
+    const int node = std::atoi(name.c_str() + dash + 1);
+    if (allotment != nullptr)
+      if (const auto claim = allotment->claims.find(node);
+          claim != allotment->claims.end() &&
+          equal(token, pilot_agent_token(allotment->id, node, claim->second)))
+        return std::any(Principal(AgentPrincipal{.agent_id = pilot_agent_id(allotment->pool, allotment->id, node),
+                                                 .allotment = allotment->id,
+                                                 .resource_pool = allotment->pool}));
+  }
+  return fail(ErrorCode::Unauthenticated, "the machine was given back; its agent is unknown");
+}
+
 Result<std::any> Auth::owner_of_task(const std::string& token) const {
   const auto id = allocation_in(token, kOwnerPrefix);
   if (!equal(token, owner_token(id))) return fail(ErrorCode::Unauthenticated, "invalid credentials");
@@ -141,6 +180,8 @@ asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& reques
     co_return std::any(Principal(std::move(task)));
   }
   if (token->starts_with(kOwnerPrefix)) co_return owner_of_task(*token);
+  if (token->starts_with(kPilotPrefix)) co_return pilot(*token);
+  if (token->starts_with(kPilotAgentPrefix)) co_return agent_of_pilot(*token);
   if (equal(*token, options_.agent_token)) co_return std::any(Principal(AgentPrincipal{}));
 
   const auto hash = digest(*token);
@@ -338,6 +379,9 @@ std::string principal_name(const std::any& principal) {
   const auto& who = std::any_cast<const Principal&>(principal);
   if (const auto* user = std::get_if<UserPrincipal>(&who)) return fmt::format("user {}", user->id);
   if (const auto* task = std::get_if<TaskPrincipal>(&who)) return "allocation " + task->allocation_id;
+  if (const auto* agent = std::get_if<AgentPrincipal>(&who); agent != nullptr && !agent->agent_id.empty())
+    return "agent " + agent->agent_id;
+  if (const auto* pilot = std::get_if<PilotPrincipal>(&who)) return "pilot of allotment " + pilot->allotment;
   return "agent";
 }
 
@@ -372,9 +416,24 @@ Result<std::string> require_task(const std::any& principal) {
   return task->allocation_id;
 }
 
-Result<void> require_agent(const std::any& principal) {
-  if (std::holds_alternative<AgentPrincipal>(std::any_cast<const Principal&>(principal))) return {};
+Result<AgentPrincipal> require_agent(const std::any& principal) {
+  const auto& who = std::any_cast<const Principal&>(principal);
+  if (const auto* agent = std::get_if<AgentPrincipal>(&who)) return *agent;
   return fail(ErrorCode::PermissionDenied, "only agents can make this call");
+}
+
+Result<AgentPrincipal> require_agent(const std::any& principal, const std::string& agent_id) {
+  DET_TRY(auto agent, require_agent(principal));
+  if (!agent.agent_id.empty() && agent.agent_id != agent_id)
+    return fail(ErrorCode::PermissionDenied, "the token of agent '{}' is not for agent '{}'", agent.agent_id,
+                agent_id);
+  return agent;
+}
+
+Result<PilotPrincipal> require_pilot(const std::any& principal) {
+  const auto& who = std::any_cast<const Principal&>(principal);
+  if (const auto* pilot = std::get_if<PilotPrincipal>(&who)) return *pilot;
+  return fail(ErrorCode::PermissionDenied, "only the machines of an allotment can make this call");
 }
 
 }  // namespace det::master

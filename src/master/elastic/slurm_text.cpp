@@ -1,0 +1,127 @@
+#include "det/master/elastic/slurm_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "det/base/text.h"
+
+namespace det::master {
+namespace {
+
+constexpr char kSeparator = '\x1f';
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (true) {
+    const auto end = text.find(at, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+EngineJob::State state_of(const std::string& state) {
+  for (const auto* running : {"RUNNING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"})
+    if (state == running) return EngineJob::State::Running;
+  for (const auto* pending : {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD",
+                              "SPECIAL_EXIT", "STAGE_OUT"})
+    if (state == pending) return EngineJob::State::Pending;
+  return EngineJob::State::Ended;  // COMPLETING, too: nothing of it runs on
+}
+
+}  // namespace
+
+std::vector<std::string> sbatch_words(const ProviderSettings& settings, const PilotSettings& pilot,
+                                      const EngineRequest& request) {
+  std::vector<std::string> words = {"sbatch", "--parsable", "--job-name=" + request.name,
+                                    fmt::format("--nodes={}", request.nodes), "--ntasks-per-node=1",
+                                    "--export=DET_PILOT_TOKEN", "--chdir=/", "--no-requeue",
+                                    fmt::format("--signal=B:USR1@{}", settings.limits.grace_period),
+                                    fmt::format("--output={}/%x.log", pilot.log_dir)};
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) words.push_back(fmt::format("--{}={}", option, value));
+  };
+  add("partition", settings.partition);
+  add("account", settings.account);
+  add("qos", settings.qos);
+  add("reservation", settings.reservation);
+  add("gres", settings.gres);
+  add("constraint", settings.constraint);
+  add("mem", settings.mem);
+  if (settings.cpus_per_node > 0) add("cpus-per-task", std::to_string(settings.cpus_per_node));
+  if (settings.time_limit > 0)
+    add("time", fmt::format("{}:{:02}", settings.time_limit / 60, settings.time_limit % 60));
+  words.insert(words.end(), settings.extra.begin(), settings.extra.end());
+  return words;
+}
+
+std::string slurm_script(const ProviderSettings& settings, const PilotSettings& pilot,
+                         const EngineRequest& request) {
+  // srun would pass on only what --export named.
+  auto whole = settings;
+  whole.prologue = "export SLURM_EXPORT_ENV=ALL\n" + settings.prologue;
+  return pilot_script(whole, pilot, request, "srun --ntasks-per-node=1 --kill-on-bad-exit=0", "");
+}
+
+std::vector<std::string> squeue_words() {
+  std::string format;
+  for (const auto* field : {"JobID", "State", "Reason", "EndTime", "Name"})
+    format += fmt::format("{}{}:{}", format.empty() ? "" : ",", field, kSeparator);
+  return {"squeue", "-a", "-t", "all", "-h", "--me", "-O", format};
+}
+
+Result<std::vector<EngineJob>> read_squeue(const std::string& text, const std::string& prefix) {
+  std::vector<EngineJob> jobs;
+  for (const auto& line : split(text, '\n')) {
+    if (line.empty()) continue;
+    const auto fields = split(line, kSeparator);
+    if (fields.size() < 5) return fail(ErrorCode::Unavailable, "Slurm: squeue wrote '{}'", line);
+    if (!fields[4].starts_with(prefix)) continue;
+    EngineJob job{.name = fields[4], .id = fields[0], .state = state_of(fields[1])};
+    std::int64_t ends = 0;
+    const auto& time = fields[3];
+    if (std::from_chars(time.data(), time.data() + time.size(), ends).ec == std::errc() && ends > 0 &&
+        job.state == EngineJob::State::Running)
+      job.ends = Time{ends * kSecond};
+    switch (job.state) {
+      case EngineJob::State::Pending:
+        job.reason = fmt::format("job {} is {}: {}", job.id, to_lower(fields[1]), fields[2]);
+        break;
+      case EngineJob::State::Running: job.reason = fmt::format("job {} is running", job.id); break;
+      case EngineJob::State::Ended:
+        job.reason = fmt::format("job {} ended: {}", job.id, fields[1]);
+        if (!fields[2].empty() && fields[2] != "None") job.reason += fmt::format(" ({})", fields[2]);
+        break;
+    }
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+std::string slurm_error(const std::string& text) {
+  // The last "error:" says what the earlier ones lead to; a line without it is of another program.
+  std::string said;
+  for (const auto& line : split(text, '\n')) {
+    const auto at = line.find("error: ");
+    if (at != std::string::npos)
+      said = line.substr(at + 7);
+    else if (said.empty() && !trim(line).empty())
+      said = trim(line);
+  }
+  constexpr std::string_view kPrefix = "Batch job submission failed: ";
+  if (said.starts_with(kPrefix)) said.erase(0, kPrefix.size());
+  return said;
+}
+
+bool is_slurm_silent(const std::string& text) {
+  for (const auto* words : {"Unable to contact slurm controller", "Connection refused", "Connection timed out",
+                            "Socket timed out", "Zero Bytes were transmitted", "Slurm backup controller",
+                            "Communication connection failure", "Slurm temporarily unable"})
+    if (text.find(words) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace det::master
