@@ -16,6 +16,7 @@ PACKAGES=(
   clang-19 libclang-rt-19-dev lld  # half the time of g++, for us and for trials in C++
   openssh-server openssh-client rsync  # shells are SSH servers
   chromium  # the pages are tested in a real browser
+  slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge  # tests bring up a Slurm of their own
 )
 
 missing=()
@@ -30,7 +31,14 @@ if [ ${#missing[@]} -gt 0 ]; then
     as_root=(sudo)
   fi
   "${as_root[@]}" apt-get update -qq
+  # Tests start what they need themselves: a package that is installed here starts no daemon.
+  policy=/usr/sbin/policy-rc.d
+  if [ ! -e "$policy" ]; then
+    trap '"${as_root[@]}" rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin "$policy"
+  fi
   DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  if [ -n "$(trap -p EXIT)" ]; then "${as_root[@]}" rm -f "$policy"; trap - EXIT; fi
 fi
 
 wanted="$(sha256sum tools/requirements.txt | cut -d' ' -f1)"
