@@ -311,6 +311,7 @@ asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
 }
 
 void Daemon::heard(const std::string& trouble) {
+  if (left_) return;
   if (!trouble.empty()) {
     if (trouble != trouble_)
       spdlog::warn("cannot reach the master at {}: {}. Running trials continue; retrying",

@@ -441,7 +441,8 @@ struct PutAllotment {
   std::optional<Time> ended{};
   std::string why_ended{};
 };
-/// The provider of the pool has something to do.
+/// The provider of the pool has something to do; without a pool, somebody may need machines, and what is due
+/// shall be decided now.
 struct WakeProvider {
   std::string pool;
 };

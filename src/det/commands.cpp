@@ -24,6 +24,7 @@
 #include "det/agent/slots.h"
 #include "det/config/yaml/yaml.h"
 #include "det/det/paths.h"
+#include "det/det/slurm_up.h"
 #include "det/http/url.h"
 #include "det/master/checkpoints/undo_settings.h"
 #include "det/master/identity/security_settings.h"
@@ -320,10 +321,21 @@ int up(std::vector<std::string> arguments) {
   CLI::App app("Start a master and an agent on this machine. All state is in one directory.", "det up");
   MasterFlags master_flags;
   AgentFlags agent_flags;
+  SlurmUp slurm;
   master_flags.add_to(app);
   agent_flags.add_to(app);
+  slurm.add_to(app);
   if (const auto code = parse(app, std::move(arguments))) return *code;
   if (const auto fine = master_flags.finish(); !fine) return failed(fine.error());
+  if (slurm.wanted()) {
+    const auto fine = slurm.prepare(master_flags.options, app.count("--port") > 0, app.count("--host") > 0);
+    if (!fine) return failed(fine.error());
+    log_to_stderr(master_flags.verbose, master_flags.options.log);
+    return serve(std::move(master_flags.options), [&](master::Master& server) {
+      std::fputs(slurm.announcement(server).c_str(), stdout);
+      std::fflush(stdout);
+    });
+  }
   agent_flags.finish();
   log_to_stderr(master_flags.verbose, master_flags.options.log);
   const auto machine = agent::detect_machine(agent_flags.options);  // while there is one thread

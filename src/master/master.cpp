@@ -121,7 +121,7 @@ class Server final : public Master {
         pool_(4),
         ledger_(strand, *store_, EvenClock(wall_clock, steady_time)),
         auth_(ledger_, *store_,
-              {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_}),
+              {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_, .first_password = options_.first_password}),
         registry_(*store_),
         workspaces_(*store_),
         roles_(*store_, options_.authz),
@@ -139,8 +139,7 @@ class Server final : public Master {
             [this](http::Request request) {
               return is_proxied(request) ? proxy(services_, std::move(request)) : answer(std::move(request));
             },
-            server_options(identity_)),
-        ticker_(strand) {}
+            server_options(identity_)) {}
 
   ~Server() override {
     if (options_.log) options_.log->on_line(nullptr);
@@ -253,7 +252,7 @@ class Server final : public Master {
 
   asio::awaitable<void> stop() override {
     stopping_ = true;
-    ticker_.cancel();
+    ledger_.ring(Ledger::provider_key(""));
     webhooks_.stop();
     if (provisioner_) provisioner_->stop();
     co_await server_.stop(std::chrono::milliseconds(1'000));
@@ -441,6 +440,7 @@ class Server final : public Master {
 
   /// What time brings about: lost agents, preemptions that took too long.
   asio::awaitable<void> tick() {
+    Watch due(ledger_, Ledger::provider_key(""));
     while (!stopping_) {
       const auto now = ledger_.now();
       std::vector<cluster::Event> events = ledger_.cluster().due(now);
@@ -474,9 +474,7 @@ class Server final : public Master {
         cleaned_ = now;
         co_await clean_logs(services_);
       }
-      ticker_.expires_after(std::chrono::seconds(1));
-      boost::system::error_code ended;
-      co_await ticker_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+      co_await due.wait(std::chrono::seconds(1));
     }
   }
 
@@ -503,7 +501,6 @@ class Server final : public Master {
   RequestLimits limits_;
   http::Router router_;
   http::Server server_;
-  asio::steady_timer ticker_;
   bool stopping_ = false;
   Time pruned_{};
   Time cleaned_{};

@@ -46,6 +46,8 @@ struct MasterOptions {
   LogRetention log_retention{};              ///< the same of take_log_retention
   std::int64_t checkpoint_undo_seconds = 0;  ///< how long deleted checkpoints can be brought back
   access::RateLimit::Limits rate_limit{};    ///< of each user's requests
+  /// Of the users that the first start creates.
+  std::string first_password{};
   /// Files in PEM form, both or neither: with them the port speaks HTTPS only.
   std::string tls_certificate, tls_key;
 };

@@ -69,7 +69,7 @@ TEST_F(ElasticPool, AsksForAMachineWhenATrialWaitsAndPlacesItThere) {
   const auto joined = sync_as(text(claimed.body, "token"), "default-1-0", "another");
   ASSERT_EQ(joined.status, 200) << joined.text;
   EXPECT_EQ(joined.body.at("desired").get_array().size(), 1u);
-  EXPECT_EQ(text(call(user_, "GET", "/api/v1/agents/default-1-0").body.at("agent"), "resourcePool"), "default");
+  EXPECT_EQ(call(user_, "GET", "/api/v1/agents/default-1-0").body.at("agent").at("resourcePools").at(0), "default");
 }
 
 TEST_F(ElasticPool, TheTokenOfAPilotIsGoodForOneNodeAndItsOwnAgent) {

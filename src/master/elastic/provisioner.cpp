@@ -15,7 +15,7 @@ using State = elastic::State;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kPoll{5'000};        ///< between two lists while something is there
-constexpr milliseconds kPollSoon{1'000};    ///< after a submission: why it waits is known by then
+constexpr milliseconds kPollSoon{1'000};     ///< after a submission or a cancellation
 constexpr milliseconds kPollTrouble{10'000};  ///< when the engine does not answer
 constexpr milliseconds kRest{60'000};       ///< nothing is there: only a request wakes us
 
@@ -103,16 +103,15 @@ asio::awaitable<void> Provisioner::say(cluster::Event event) {
 asio::awaitable<void> Provisioner::run(Pool& pool) {
   Watch watch(ledger_, Ledger::provider_key(pool.name));
   while (!stopping_) {
-    const bool submitted = co_await round(pool);
+    const bool changed = co_await round(pool);
     bool any = pool.foreign;
     for (const auto& [id, allotment] : ledger_.cluster().allotments()) any = any || allotment.pool == pool.name;
-    const auto pause = !pool.trouble.empty() ? kPollTrouble : submitted ? kPollSoon : any ? kPoll : kRest;
+    const auto pause = !pool.trouble.empty() ? kPollTrouble : changed ? kPollSoon : any ? kPoll : kRest;
     co_await watch.wait(pause);
   }
 }
 
-/// Lists what the engine has, reports what is news, submits and cancels. Returns whether it submitted
-/// something.
+/// Lists what the engine has, reports what is news, submits and cancels. Returns whether it did either.
 asio::awaitable<bool> Provisioner::round(Pool& pool) {
   auto work = [&provider = *pool.provider, prefix = prefix_] { return provider.list(prefix); };
   ++pool.calls;
@@ -183,13 +182,13 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
     if (!done) spdlog::warn("resource pool {}: {}", pool.name, done.error().message());
   }
 
-  bool submitted = false;
+  bool changed = !unwanted.empty();
   for (const auto& id : to_submit) {
     if (stopping_ || !pool.may_call()) break;
     co_await submit(pool, id);
-    submitted = true;
+    changed = true;
   }
-  co_return submitted;
+  co_return changed;
 }
 
 asio::awaitable<void> Provisioner::submit(Pool& pool, std::string id) {

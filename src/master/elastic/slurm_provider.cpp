@@ -30,7 +30,7 @@ class Slurm final : public Provider {
 
   Result<std::vector<EngineJob>> list(const std::string& prefix) override {
     DET_TRY(const auto out, ask(squeue_words(), "", {{"SLURM_TIME_FORMAT", "%s"}}));
-    return read_squeue(out, prefix);
+    return read_squeue(out, prefix, settings_.time_limit);
   }
 
   Result<void> cancel(const std::vector<EngineJob>& jobs) override {

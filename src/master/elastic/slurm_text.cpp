@@ -32,13 +32,27 @@ EngineJob::State state_of(const std::string& state) {
   return EngineJob::State::Ended;  // COMPLETING, too: nothing of it runs on
 }
 
+/// When a job ends: as Slurm says, which counts in minutes, or as the pool does, which may be earlier.
+std::optional<Time> end_of(const std::string& end, const std::string& start, std::int64_t time_limit) {
+  const auto seconds = [](const std::string& text) {
+    std::int64_t value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+  };
+  auto ends = seconds(end);
+  if (const auto started = seconds(start); started > 0 && time_limit > 0)
+    ends = ends > 0 ? std::min(ends, started + time_limit) : started + time_limit;
+  if (ends <= 0) return std::nullopt;
+  return Time{ends * kSecond};
+}
+
 }  // namespace
 
 std::vector<std::string> sbatch_words(const ProviderSettings& settings, const PilotSettings& pilot,
                                       const EngineRequest& request) {
   std::vector<std::string> words = {"sbatch", "--parsable", "--job-name=" + request.name,
                                     fmt::format("--nodes={}", request.nodes), "--ntasks-per-node=1",
-                                    "--export=DET_PILOT_TOKEN", "--chdir=/", "--no-requeue",
+                                    "--export=DET_PILOT_TOKEN", "--chdir=/", "--requeue",
                                     fmt::format("--signal=B:USR1@{}", settings.limits.grace_period),
                                     fmt::format("--output={}/%x.log", pilot.log_dir)};
   const auto add = [&](const char* option, const std::string& value) {
@@ -68,24 +82,21 @@ std::string slurm_script(const ProviderSettings& settings, const PilotSettings& 
 
 std::vector<std::string> squeue_words() {
   std::string format;
-  for (const auto* field : {"JobID", "State", "Reason", "EndTime", "Name"})
+  for (const auto* field : {"JobID", "State", "Reason", "EndTime", "StartTime", "Name"})
     format += fmt::format("{}{}:{}", format.empty() ? "" : ",", field, kSeparator);
   return {"squeue", "-a", "-t", "all", "-h", "--me", "-O", format};
 }
 
-Result<std::vector<EngineJob>> read_squeue(const std::string& text, const std::string& prefix) {
+Result<std::vector<EngineJob>> read_squeue(const std::string& text, const std::string& prefix,
+                                           std::int64_t time_limit) {
   std::vector<EngineJob> jobs;
   for (const auto& line : split(text, '\n')) {
     if (line.empty()) continue;
     const auto fields = split(line, kSeparator);
-    if (fields.size() < 5) return fail(ErrorCode::Unavailable, "Slurm: squeue wrote '{}'", line);
-    if (!fields[4].starts_with(prefix)) continue;
-    EngineJob job{.name = fields[4], .id = fields[0], .state = state_of(fields[1])};
-    std::int64_t ends = 0;
-    const auto& time = fields[3];
-    if (std::from_chars(time.data(), time.data() + time.size(), ends).ec == std::errc() && ends > 0 &&
-        job.state == EngineJob::State::Running)
-      job.ends = Time{ends * kSecond};
+    if (fields.size() < 6) return fail(ErrorCode::Unavailable, "Slurm: squeue wrote '{}'", line);
+    if (!fields[5].starts_with(prefix)) continue;
+    EngineJob job{.name = fields[5], .id = fields[0], .state = state_of(fields[1])};
+    if (job.state == EngineJob::State::Running) job.ends = end_of(fields[3], fields[4], time_limit);
     switch (job.state) {
       case EngineJob::State::Pending:
         job.reason = fmt::format("job {} is {}: {}", job.id, to_lower(fields[1]), fields[2]);

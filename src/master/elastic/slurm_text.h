@@ -14,7 +14,9 @@ std::string slurm_script(const ProviderSettings& settings, const PilotSettings& 
                          const EngineRequest& request);
 /// All jobs of the user that calls, also those that ended within MinJobAge. Times in seconds since 1970.
 std::vector<std::string> squeue_words();
-Result<std::vector<EngineJob>> read_squeue(const std::string& text, const std::string& prefix);
+/// `time_limit`: the pool's own in seconds, or 0.
+Result<std::vector<EngineJob>> read_squeue(const std::string& text, const std::string& prefix,
+                                           std::int64_t time_limit = 0);
 /// The sentence for people in what a command wrote to stderr.
 std::string slurm_error(const std::string& text);
 /// Whether it says that the controller could not be reached.

@@ -61,7 +61,7 @@ TEST(SlurmText, ReadsTheListOfJobs) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.line);
-    auto line = c.line + "|det-x-1|\n8|RUNNING|None|NONE|another's|\n";
+    auto line = c.line + "|1799999000|det-x-1|\n8|RUNNING|None|NONE|NONE|another's|\n";
     std::ranges::replace(line, '|', '\x1f');
     const auto jobs = read_squeue(line, "det-x-");
     ASSERT_TRUE(jobs);
@@ -72,6 +72,10 @@ TEST(SlurmText, ReadsTheListOfJobs) {
     EXPECT_EQ(jobs->front().reason, c.reason);
     EXPECT_EQ(jobs->front().ends, c.ends);
   }
+  std::string limited = "7|RUNNING|None|1800000000|1799999000|det-x-1|";
+  std::ranges::replace(limited, '|', '\x1f');
+  EXPECT_EQ(read_squeue(limited, "det-", 90)->front().ends, Time{1'799'999'090 * kSecond})
+      << "Slurm rounds a limit up to whole minutes";
   EXPECT_TRUE(read_squeue("", "det-")->empty());
   EXPECT_FALSE(read_squeue("slurm says hello\n", "det-"));
 }

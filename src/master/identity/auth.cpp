@@ -63,6 +63,7 @@ void Auth::load() {
   std::vector<store::Change> changes;
   for (const auto& [id, name, admin] : {std::tuple{1, "admin", true}, std::tuple{2, "determined", false}}) {
     store::UserRecord user{.id = UserId{id}, .username = name, .admin = admin, .modified_at = ledger_.now()};
+    user.password_hash = stored_hash(prehashed(options_.first_password, false));
     changes.push_back(store::PutUser{user});
     users_.emplace(user.id, std::move(user));
   }

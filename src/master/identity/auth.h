@@ -51,6 +51,7 @@ class Auth {
   struct Options {
     std::string task_key;  ///< secret of this cluster
     std::string agent_token;
+    std::string first_password{};  ///< of the users that the first start creates
   };
 
   Auth(Ledger& ledger, store::Store& store, Options options);
