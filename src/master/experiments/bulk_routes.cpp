@@ -151,7 +151,7 @@ asio::awaitable<Result<BulkRunsReply>> kill_runs(Services& s, Context context, R
   BulkRunsReply reply;
   for (const auto id : request.run_ids) {
     const auto allowed =
-        co_await may(s, context.principal, access::Permission::EndExperiment, Kind::Trial, id.value());
+        co_await may(s, context.principal, access::Permission::UpdateExperiment, Kind::Trial, id.value());
     if (!allowed) {
       reply.results.push_back({allowed.error().message(), id});
       continue;
@@ -170,7 +170,7 @@ void add_bulk_routes(http::Router& router, Services& s) {
     return Action{[&s, verb](Context c, ExperimentId id, std::int64_t) {
                     return command_experiment(s, std::move(c), id, verb);
                   },
-                  command_permission(verb)};
+                  UpdateExperiment};
   };
   const auto archive = [&s](bool on) {
     return Action{[&s, on](Context c, ExperimentId id, std::int64_t) {

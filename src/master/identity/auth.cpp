@@ -236,6 +236,11 @@ asio::awaitable<Result<Auth::Login>> Auth::login(asio::thread_pool& pool, std::s
   bool right = co_await http::offload(pool, std::move(check));
   const auto* found = user(username);
   right = right && found != nullptr && found->password_hash == hash;  // nor was it changed meanwhile
+  if (found != nullptr && found->remote)
+    co_return fail(ErrorCode::PermissionDenied,
+                   "user '{}' is remote and cannot log in with a password; use an access token, or ask an "
+                   "administrator to make the user local",
+                   found->username);
   if (found == nullptr || !right) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
   if (!found->active)
     co_return fail(ErrorCode::PermissionDenied,
@@ -295,6 +300,15 @@ asio::awaitable<store::AccessTokenRecord> Auth::change_access_token(store::Acces
   co_return changed;
 }
 
+namespace {
+
+Error no_password(const std::string& username) {
+  return Error(ErrorCode::InvalidArgument,
+               fmt::format("user '{}' is remote and has no password; leave the password out", username));
+}
+
+}  // namespace
+
 /// Names that differ only in the case of their letters are one.
 Result<void> Auth::check_name(const std::string& name, UserId own) const {
   if (trim(name).empty())
@@ -327,6 +341,7 @@ asio::awaitable<Result<store::UserRecord>> Auth::create_user(store::UserRecord r
   if (const auto fine = check_name(record.username, {}); !fine) co_return tl::unexpected(fine.error());
   if (const auto fine = check_display_name(record.display_name, {}); !fine)
     co_return tl::unexpected(fine.error());
+  if (record.remote && !password.empty()) co_return tl::unexpected(no_password(record.username));
   record.id = UserId{users_.rbegin()->first.value() + 1};
   record.password_hash = stored_hash(prehashed(password, is_hashed));
   record.modified_at = ledger_.now();
@@ -347,6 +362,7 @@ asio::awaitable<Result<store::UserRecord>> Auth::change_user(store::UserRecord r
   if (known == users_.end() || known->second.display_name != record.display_name)
     if (const auto fine = check_display_name(record.display_name, record.id); !fine)
       co_return tl::unexpected(fine.error());
+  if (record.remote && password) co_return tl::unexpected(no_password(record.username));
   if (password) record.password_hash = stored_hash(prehashed(*password, is_hashed));
   const bool ends = password || (known != users_.end() && known->second.active && !record.active);
   record.modified_at = ledger_.now();
@@ -372,7 +388,7 @@ void Auth::forget_sessions(UserId user, const std::string& kept) {
 std::vector<std::string> Auth::users_without_password() const {
   std::vector<std::string> names;
   for (const auto& [id, user] : users_)
-    if (user.active && user.password_hash.empty()) names.push_back(user.username);
+    if (user.active && !user.remote && user.password_hash.empty()) names.push_back(user.username);
   return names;
 }
 

@@ -163,7 +163,8 @@ class Slurm:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "SBATCH", "DET"))}
         kept |= {"SLURM_CONF": str(self.root / "slurm.conf"), "PATH": f"{self.root}/bin:{os.environ['PATH']}"}
         if user:
-            account = pwd.getpwnam(user)
+            account = account_of(user)
+            kept.pop("TMPDIR", None)  # ours may be closed to that account
             kept |= {"HOME": account.pw_dir, "USER": user, "LOGNAME": user}
         return kept
 
@@ -363,15 +364,19 @@ class Slurm:
         return done.stdout
 
 
+def account_of(user):
+    """An account of the machine, which is made where it is missing."""
+    with contextlib.suppress(KeyError):
+        return pwd.getpwnam(user)
+    subprocess.run(["useradd", "--create-home", "--shell", "/bin/bash", user], capture_output=True)
+    return pwd.getpwnam(user)  # another run may have made it at the same time
+
+
 def as_user(user):
-    """Arguments of subprocess for a process of that account, which is made where it is missing."""
+    """Arguments of subprocess for a process of that account."""
     if not user:
         return {}
-    try:
-        account = pwd.getpwnam(user)
-    except KeyError:
-        subprocess.run(["useradd", "--create-home", "--shell", "/bin/bash", user], capture_output=True)
-        account = pwd.getpwnam(user)  # another run may have made it at the same time
+    account = account_of(user)
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": [], "cwd": account.pw_dir}
 
 

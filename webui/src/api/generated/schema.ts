@@ -4941,6 +4941,7 @@ export interface components {
             readonly displayName?: string;
             readonly admin?: boolean;
             readonly active?: boolean;
+            readonly remote?: boolean;
             readonly agentUserGroup?: components["schemas"]["AgentUserGroup"];
         };
         readonly NotesReply: {
@@ -5787,6 +5788,7 @@ export interface components {
         readonly TemplatePutRequest: {
             readonly templateName?: string;
             readonly config: unknown;
+            readonly workspaceId?: number;
         };
         readonly TestReply: {
             readonly completed: boolean;
@@ -5965,6 +5967,7 @@ export interface components {
             readonly password?: string;
             readonly admin?: boolean;
             readonly active?: boolean;
+            readonly remote?: boolean;
             readonly isHashed?: boolean;
             readonly agentUserGroup?: unknown;
         };
@@ -18063,8 +18066,12 @@ export interface operations {
             readonly query?: {
                 /** @description Only entries whose name contains this text, in upper or lower case. */
                 readonly name?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
+                readonly sortBy?: string;
                 /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description Only the models of the workspaces with these ids. */
+                readonly workspaceIds?: readonly number[];
                 /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
                 /** @description The most entries to return; 0 for the default. */
@@ -18238,6 +18245,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly postTemplatesTemplateName: {
@@ -18287,6 +18303,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -23169,6 +23194,7 @@ export interface operations {
     readonly deleteWorkspacesWorkspaceIdNamespaceBindings: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only the namespaces in these Kubernetes clusters. */
                 readonly clusterNames?: readonly string[];
             };
             readonly header?: never;
