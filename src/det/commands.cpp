@@ -430,6 +430,7 @@ int agent(std::vector<std::string> arguments) {
   asio::cancellation_signal cancel;
   int code = 0;
   const auto leaving = flags.options.leaving;
+  const auto directory = flags.options.state_dir;
   const bool is_pilot = flags.options.pilot;
   auto run = is_pilot ? run_pilot(std::move(flags.options), pilot_flags.pilot, machine)
                       : agent::run_agent(std::move(flags.options), machine);
@@ -457,6 +458,10 @@ int agent(std::vector<std::string> arguments) {
     });
   }
   context.run();
+  if (is_pilot) {  // nobody comes back to what it kept
+    std::error_code ignored;
+    std::filesystem::remove_all(directory, ignored);
+  }
   return code;
 }
 

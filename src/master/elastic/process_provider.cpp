@@ -34,7 +34,7 @@ class Processes final : public Provider {
       for (int node = 0; node < request.nodes; ++node) {
         auto one = request;
         one.name += "-" + std::to_string(node);
-        script << "(\n" << pilot_script(settings_, pilot_, one, "", fmt::format("--node {}", node)) << ") &\n";
+        script << "(\n" << pilot_script(settings_, pilot_, one, fmt::format("--node {}", node)) << ") &\n";
       }
       script << "trap 'kill -TERM $(jobs -p)' TERM\nwait\nwait\n";
       if (!script) return fail(ErrorCode::Unavailable, "cannot write {}", file("sh"));

@@ -59,11 +59,12 @@ struct PilotSettings {
 
 std::unique_ptr<Provider> make_provider(const ProviderSettings& settings, const PilotSettings& pilot);
 
-/// The script of the shell that runs the pilot of a node. It expects DET_PILOT_TOKEN in its environment, and
-/// has nothing secret in it. `launcher` goes before the agent, as "srun --ntasks-per-node=1" does; `options`
-/// after it.
+/// What the shell of a node runs: it becomes the pilot. It expects DET_PILOT_TOKEN in its environment, and has
+/// nothing secret in it. `options` are further ones of the agent.
 std::string pilot_script(const ProviderSettings& settings, const PilotSettings& pilot,
-                         const EngineRequest& request, const std::string& launcher, const std::string& options);
+                         const EngineRequest& request, const std::string& options = "");
+/// Commands of the shell that start pilots by `launcher`, pass signals on to it, and end with it.
+std::string job_script(const std::string& launcher, const std::string& pilot);
 /// The text as one word of the shell.
 std::string shell_quoted(const std::string& text);
 

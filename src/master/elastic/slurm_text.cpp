@@ -75,9 +75,9 @@ std::vector<std::string> sbatch_words(const ProviderSettings& settings, const Pi
 std::string slurm_script(const ProviderSettings& settings, const PilotSettings& pilot,
                          const EngineRequest& request) {
   // srun would pass on only what --export named.
-  auto whole = settings;
-  whole.prologue = "export SLURM_EXPORT_ENV=ALL\n" + settings.prologue;
-  return pilot_script(whole, pilot, request, "srun --ntasks-per-node=1 --kill-on-bad-exit=0", "");
+  return fmt::format("#!/bin/bash\n# Agents of Determined on the machines of allotment {}.\nexport SLURM_EXPORT_ENV=ALL\n",
+                     request.id) +
+         job_script("srun --ntasks-per-node=1 --kill-on-bad-exit=0", pilot_script(settings, pilot, request));
 }
 
 std::vector<std::string> squeue_words() {

@@ -33,8 +33,8 @@ TEST(SlurmText, TheScriptStartsAPilotOnEachNodeAndHasNothingSecret) {
   const auto script = slurm_script(settings, kPilot, kRequest);
   EXPECT_THAT(script, ::testing::StartsWith("#!"));
   EXPECT_THAT(script, HasSubstr("module load cuda\n"));
-  EXPECT_THAT(script, HasSubstr("srun --ntasks-per-node=1 --kill-on-bad-exit=0 '/opt/it'\\''s/det' agent --pilot '17' "
-                                "--master 'https://login:8080'"));
+  EXPECT_THAT(script, HasSubstr("exec '/opt/it'\\''s/det' agent --pilot '17' --master 'https://login:8080'"));
+  EXPECT_THAT(script, HasSubstr("srun --ntasks-per-node=1 --kill-on-bad-exit=0 bash -s"));
   EXPECT_THAT(script, HasSubstr("PEM"));
   EXPECT_THAT(script, HasSubstr("--slots 4"));
   EXPECT_THAT(script, Not(HasSubstr("SECRET")));

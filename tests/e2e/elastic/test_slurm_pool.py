@@ -75,7 +75,8 @@ def test_nothing_secret_is_in_the_job(cluster, slurm):
 def test_a_gang_of_two_nodes_with_two_slots_each_trains_as_one_trial(cluster):
     id = cluster.create(RANKS, "--config", "resources.slots_per_trial=4", "--config", "hyperparameters.hold=never")
     cluster.wait_for_state(id, "COMPLETED")
-    assert {len(a["agents"]) for a in cluster.allotments() if a["nodes"] == 2} == {2}
+    agents = {line["agentId"] for line in cluster.log_lines(cluster.trial_of(id)["id"]) if line.get("agentId")}
+    assert len(agents) == 2
 
 
 @pytest.mark.parametrize("loss", ["scancel", "node", "requeue"])
