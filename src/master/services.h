@@ -66,6 +66,8 @@ struct Services {
   Proxies proxies{};
   /// Batches of the newest report of each group, by allocation; of live allocations only.
   std::map<std::string, std::map<std::string, std::int64_t>> newest_report{};
+  /// Batches of the newest report of each trial and group whose reports are placed in time.
+  std::map<std::pair<TrialId, std::string>, std::int64_t> newest_in_time{};
 };
 
 /// Runs blocking work on the pool; name `work` before the call.
