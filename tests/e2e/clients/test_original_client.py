@@ -295,6 +295,7 @@ for name, function in sorted(inspect.getmembers(bindings, inspect.isfunction)):
         print(f"unreadable: {error!r}", name)
 """
 
+
 def test_every_reply_can_be_read_by_its_code(client, cluster, det, experiment):
     done = subprocess.run(
         [str(client / "python"), "-c", READ_ALL, cluster.url],

@@ -5,6 +5,7 @@ import re
 import time
 
 import pytest
+from browser import walk
 from cluster import wait_until
 from one_slot import weights_hash
 from slurm_pool import NOISY, RANKS, SlurmCluster
@@ -100,13 +101,16 @@ def test_a_trial_whose_machine_is_lost_ends_with_the_same_bits(cluster, slurm, u
     assert "was lost" in cluster.log_text(id) or "leaves" in cluster.log_text(id)
 
 
-def test_the_engines_words_reach_whoever_waits(cluster, slurm):
+def test_the_engines_words_reach_whoever_waits(cluster, slurm, tmp_path):
     slurm.set_partition("main", "down")
     try:
         wait_until(lambda: not cluster.allotments(), "no machines of other tests")
         id = cluster.create(NOISY)
         cluster.wait_for_reason(id, r"waits for 1 node of Slurm partition main \(job \d+ is pending: PartitionDown\)")
         assert "PartitionDown" in cluster.run("resource-pool", "describe", "default")
+        wait_until(lambda: len(cluster.get("resource-pools/default/provider")["history"]) > 1, "a chart")
+        facts = {"provider": "Slurm partition main", "reason": "PartitionDown", "asks": r"0 running, 1 requested"}
+        walk(cluster, facts, tmp_path, DET_PARTS="machines")
     finally:
         slurm.set_partition("main", "up")
     cluster.wait_for_state(id, "COMPLETED")
@@ -154,8 +158,10 @@ def test_a_master_killed_while_it_submits_leaves_no_orphan(slurm, tmp_path, undi
 def test_slurm_is_asked_at_most_thirty_times_a_minute(slurm, tmp_path):
     with cluster_of(slurm, tmp_path) as cluster:
         began = time.time()
-        options = ["--config", "searcher={name: random, metric: validation_loss, max_trials: 40, "
-                   "max_length: {batches: 20}}"]
+        options = [
+            "--config",
+            "searcher={name: random, metric: validation_loss, max_trials: 40, max_length: {batches: 20}}",
+        ]
         id = cluster.create(NOISY, *options)
         cluster.wait_for_state(id, "COMPLETED")
         calls = [when for when, words in slurm.calls(began) if not words.startswith("srun")]
