@@ -77,7 +77,9 @@ Pool describe(Services& s, const std::string& name) {
   const auto& settings = cluster.pool(name);
   Pool pool{
       .name = name,
-      .description = settings.description.empty() ? "agents that joined as " + name : settings.description,
+      .description = !settings.description.empty() ? settings.description
+                     : settings.elastic            ? "machines of " + settings.provider
+                                                   : "agents that joined as " + name,
       .provider = settings.provider,
       .scheduler = cluster::policy_name(settings.policy),
       .scheduler_type = scheduler_type(settings.policy),

@@ -1,0 +1,65 @@
+"""`det up --slurm` of an ordinary user on a login node, as the guide says it."""
+
+import os
+import pathlib
+import pwd
+import shlex
+import shutil
+import signal
+import subprocess
+
+from cluster import BINARY, PYTHON, REPOSITORY, wait_until
+from guide import read_few_images, script_of
+from slurm import USER, as_user
+
+
+def test_the_commands_of_the_guide_work_for_an_ordinary_user(slurm, tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    for folder in (home, *home.parents[:3]):
+        folder.chmod(0o755)
+    (home / "bin").mkdir()
+    (home / "bin" / "det").symlink_to(pathlib.Path(BINARY).resolve())
+    shutil.copytree(REPOSITORY / "examples", home / "examples")
+    read_few_images(home / "examples")
+    account = pwd.getpwnam(USER)
+    for path in (home, *home.rglob("*")):
+        os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
+    environment = slurm.environment(USER) | {
+        "HOME": str(home),
+        "PATH": f"{home}/bin:{slurm.environment()['PATH']}",
+        "DET_PYTHON": PYTHON,
+        "DET_PYTHON_PATH": str(REPOSITORY / "python"),
+    }
+    script = script_of((REPOSITORY / "docs" / "guide" / "slurm.md").read_text())
+    script = script.replace("det up --slurm", "det up --slurm --idle-timeout 3s")
+    with subprocess.Popen(
+        ["bash"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=home,
+        env=environment,
+        start_new_session=True,
+        **as_user(USER),
+    ) as shell:
+        try:
+            said, _ = shell.communicate(script, timeout=300)
+        finally:
+            log = home / "up.log"
+            print(log.read_text() if log.exists() else "", shlex.join(map(str, home.rglob("*.log"))))
+            try:
+                os.killpg(shell.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+    assert shell.returncode == 0, said[-4000:]
+    assert "The master is ready; its trials run on Slurm partition main" in said
+    assert "ssh -L" in said and "COMPLETED" in said
+    assert "Slurm partition main" in said.split("resource-pool describe")[1]
+    secret = home / "master" / "password"
+    assert secret.stat().st_mode & 0o077 == 0 and secret.read_text().strip() not in said
+    jobs = [job for job in slurm.jobs().values() if job.user == USER]
+    assert jobs
+    for job in jobs:
+        slurm.cancel(job.id)
+    wait_until(lambda: all(slurm.job(job.id).state not in ("RUNNING", "PENDING") for job in jobs), "no jobs")
