@@ -54,6 +54,8 @@ struct Services {
   std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
   /// Where the ranks of each agent are reached by those of others, as the agents say.
   std::map<std::string, std::string> agent_addresses{};
+  /// The accounts that agents run as, as they say.
+  std::map<std::string, std::string> agent_users{};
   access::Throttle throttle{};    ///< of log-ins
   Turns logins{};                 ///< one is checked at a time, so that none gets past the throttle
   TurnsOf<ExperimentId> edits{};  ///< of the records of experiments

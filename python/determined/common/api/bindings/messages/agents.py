@@ -92,6 +92,7 @@ class v1SyncAgentRequest(Message):
     allocations: list[v1AllocationReport] | None = None
     label: str | None = None
     attributes: dict[str, str] | None = None
+    user: str | None = None
     agentId: str | None = None
 
 
