@@ -57,6 +57,8 @@ struct Services {
   Provisioner* provisioner = nullptr;  ///< null: no pool has a provider
   /// Where the ranks of each agent are reached by those of others, as the agents say.
   std::map<std::string, std::string> agent_addresses{};
+  /// The accounts that agents run as, as they say.
+  std::map<std::string, std::string> agent_users{};
   access::Throttle throttle{};    ///< of log-ins
   Turns logins{};                 ///< one is checked at a time, so that none gets past the throttle
   TurnsOf<ExperimentId> edits{};  ///< of the records of experiments

@@ -2390,7 +2390,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Archive the experiments of the given runs; each must be the only run of its experiment */
+        /** Archive the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsArchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -2407,7 +2407,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Delete the experiments of the given runs; each must be the only run of its experiment */
+        /** Delete the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsDelete"];
         readonly delete?: never;
         readonly options?: never;
@@ -2424,7 +2424,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Kill several trials */
+        /** Kill several trials: those listed, or all that match `filter` */
         readonly post: operations["postRunsKill"];
         readonly delete?: never;
         readonly options?: never;
@@ -2441,7 +2441,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Move the experiments of the given runs; each must be the only run of its experiment */
+        /** Move the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsMove"];
         readonly delete?: never;
         readonly options?: never;
@@ -2458,7 +2458,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Pause the experiments of the given runs; each must be the only run of its experiment */
+        /** Pause the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsPause"];
         readonly delete?: never;
         readonly options?: never;
@@ -2475,7 +2475,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Resume the experiments of the given runs; each must be the only run of its experiment */
+        /** Resume the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsResume"];
         readonly delete?: never;
         readonly options?: never;
@@ -2509,7 +2509,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Unarchive the experiments of the given runs; each must be the only run of its experiment */
+        /** Unarchive the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsUnarchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -5543,12 +5543,14 @@ export interface components {
         };
         readonly RunsRequest: {
             readonly runIds?: readonly number[];
+            readonly filter?: string;
             /** Format: int64 */
             readonly projectId?: string;
             /** Format: int64 */
             readonly sourceProjectId?: string;
             /** Format: int64 */
             readonly destinationProjectId?: string;
+            readonly skipMultitrial?: boolean;
         };
         readonly SampleReply: {
             readonly trials: readonly components["schemas"]["SampleTrial"][];
@@ -5780,6 +5782,7 @@ export interface components {
                 readonly [key: string]: string;
             };
             readonly leaving?: string;
+            readonly user?: string;
             readonly agentId?: string;
         };
         readonly SyncReply: {

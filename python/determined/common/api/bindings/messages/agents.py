@@ -93,6 +93,7 @@ class v1SyncAgentRequest(Message):
     label: str | None = None
     attributes: dict[str, str] | None = None
     leaving: str | None = None
+    user: str | None = None
     agentId: str | None = None
 
 
