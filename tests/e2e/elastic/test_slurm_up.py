@@ -8,20 +8,30 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 
+import pytest
 from cluster import BINARY, PYTHON, REPOSITORY, wait_until
 from guide import read_few_images, script_of
+from images import few_images
 from slurm import USER, as_user
 
 
-def test_the_commands_of_the_guide_work_for_an_ordinary_user(slurm, tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    for folder in (home, *home.parents[:2]):
-        folder.chmod(0o755)
+@pytest.fixture
+def home():
+    """A directory that an ordinary user reaches: those of pytest are its user's alone."""
+    with tempfile.TemporaryDirectory() as name:
+        path = pathlib.Path(name)
+        path.chmod(0o755)
+        yield path
+
+
+def test_the_commands_of_the_guide_work_for_an_ordinary_user(slurm, home):
     (home / "bin").mkdir()
     (home / "bin" / "det").symlink_to(pathlib.Path(BINARY).resolve())
     shutil.copytree(REPOSITORY / "examples", home / "examples")
     read_few_images(home / "examples")
+    pathlib.Path(few_images()[1].partition("=")[2]).chmod(0o755)
     account = pwd.getpwnam(USER)
     for path in (home, *home.rglob("*")):
         os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
@@ -44,7 +54,7 @@ def test_the_commands_of_the_guide_work_for_an_ordinary_user(slurm, tmp_path_fac
         **(as_user(USER) | {"cwd": home}),
     ) as shell:
         try:
-            said, _ = shell.communicate(script, timeout=300)
+            said, _ = shell.communicate(script, timeout=150)
         finally:
             log = home / "up.log"
             print(log.read_text() if log.exists() else "", shlex.join(map(str, home.rglob("*.log"))))
