@@ -22,7 +22,10 @@ config = pathlib.Path("const.yaml").read_text().replace("300", "20").replace("0.
 # Calls that wait for news.
 WAITING = ("get_AllocationPreemptionSignal", "get_GetAllocationWish", "get_GetSearcherEvents")
 # Calls that need several metrics, a job that waits, or the process of a trial.
-REFUSED = {"get_GetExperimentPareto", "get_GetJobReason", "get_GetRendezvousAddresses", "get_GetSearcherOperation"}
+REFUSED = {
+    *("get_GetExperimentPareto", "get_GetJobReason", "get_GetRendezvousAddresses", "get_GetResourcePoolProvider"),
+    "get_GetSearcherOperation",
+}
 
 
 @pytest.fixture(scope="module")
