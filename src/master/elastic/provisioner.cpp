@@ -217,6 +217,7 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
   }
 
   bool changed = !unwanted.empty();
+  if (!to_submit.empty()) co_await ledger_.durable();  // else a crash could give their ids again
   for (const auto& id : to_submit) {
     if (stopping_ || !pool.may_call()) break;
     co_await submit(pool, id);
