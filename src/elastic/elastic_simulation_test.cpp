@@ -32,13 +32,13 @@ class World {
                     .grace_period = 10 + pick(20),
                     .start_timeout = 30};
     pool_.in_order = pick(2) == 0;
-    time_limit_ = 100 + pick(400);
+    time_limit_ = pick(2) == 0 ? 100 + pick(400) : 1'000'000;  // or none
   }
 
   /// What went wrong; empty: nothing.
   std::string run() {
     int quiet = 0;  // seconds since the last trial ended
-    for (int second = 0; second < 30'000 && quiet < 2'000 && wrong_.empty(); ++second) {
+    for (int second = 0; second < 30'000 && quiet < 700 && wrong_.empty(); ++second) {
       now_ = now_ + kTick;
       calm_ = second > 1'000;
       quiet = waiting_.empty() && running_.empty() ? quiet + 1 : 0;
@@ -259,7 +259,7 @@ class World {
 TEST(ElasticSimulation, EveryTrialRunsAndNoNodeOutlivesItsNeed) {
   const auto* given = std::getenv("DET_SEED");
   const std::uint32_t first = given == nullptr ? 1 : static_cast<std::uint32_t>(std::atoi(given));
-  const std::uint32_t last = given == nullptr ? 40 : first;
+  const std::uint32_t last = given == nullptr ? 20 : first;
   for (auto seed = first; seed <= last; ++seed)
     ASSERT_EQ(World(seed, Mutant::None).run(), "") << "DET_SEED=" << seed;
 }
