@@ -199,8 +199,9 @@ struct PilotFlags {
     app.add_option("--pilot", pilot.allotment,
                    "Run for this allotment of a resource pool with a provider, with the token in "
                    "DET_PILOT_TOKEN, and leave when the machine goes back");
-    app.add_option("--node", node, "With --pilot: the number of this machine in the allotment (default: "
-                                   "SLURM_NODEID, or 0)");
+    app.add_option("--node", node,
+                   "With --pilot: the number of this machine in the allotment (default: "
+                   "SLURM_NODEID, or 0)");
     app.add_option("--leave-after", leave_after,
                    "With --pilot: leave when the master has not answered for this many seconds")
         ->capture_default_str()
@@ -211,8 +212,9 @@ struct PilotFlags {
     if (pilot.allotment.empty()) return {};
     const char* token = std::getenv("DET_PILOT_TOKEN");
     if (token == nullptr || *token == '\0')
-      return invalid_argument("--pilot needs the token of the allotment in the environment variable "
-                              "DET_PILOT_TOKEN");
+      return invalid_argument(
+          "--pilot needs the token of the allotment in the environment variable "
+          "DET_PILOT_TOKEN");
     pilot.token = token;
     ::unsetenv("DET_PILOT_TOKEN");  // not for the tasks
     const char* slurm = std::getenv("SLURM_NODEID");
@@ -461,7 +463,8 @@ int agent(std::vector<std::string> arguments) {
   if (is_pilot) {  // nobody comes back to what it kept
     std::error_code ignored;
     std::filesystem::remove_all(directory, ignored);
-    std::filesystem::remove(directory.string() + ".pem", ignored);  // beside it: tasks do not see the directory
+    std::filesystem::remove(directory.string() + ".pem",
+                            ignored);  // beside it: tasks do not see the directory
   }
   return code;
 }

@@ -122,7 +122,9 @@ class Server final : public Master {
         pool_(4),
         ledger_(strand, *store_, EvenClock(wall_clock, steady_time)),
         auth_(ledger_, *store_,
-              {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_, .first_password = options_.first_password}),
+              {.task_key = setting(*store_, "task_key", random_secret),
+               .agent_token = agent_token_,
+               .first_password = options_.first_password}),
         registry_(*store_),
         workspaces_(*store_),
         roles_(*store_, options_.authz),
@@ -295,7 +297,8 @@ class Server final : public Master {
     const auto address = asio::ip::make_address(options_.address, ignored);
     if (pilot.master_url.empty() && address.is_loopback() && settings.type != ProviderType::Process)
       return failed_precondition(
-          "resource pool {}: its machines cannot reach a master that listens on {}; start it with --host, or name "
+          "resource pool {}: its machines cannot reach a master that listens on {}; start it with --host, or "
+          "name "
           "where they reach it in provider.master_url",
           pool, options_.address);
     if (pilot.master_url.empty()) {
@@ -331,7 +334,8 @@ class Server final : public Master {
     services_.provisioner = provisioner_.get();
     for (const auto& [pool, given] : options_.providers) {
       auto settings = given;
-      if (settings.program.empty()) settings.program = std::filesystem::read_symlink("/proc/self/exe").string();
+      if (settings.program.empty())
+        settings.program = std::filesystem::read_symlink("/proc/self/exe").string();
       DET_TRY(const auto pilot, pilot_settings(pool, settings));
       auto provider = make_provider(settings, pilot);
       if (const auto fine = provider->check(); !fine) {

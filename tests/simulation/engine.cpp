@@ -1,5 +1,5 @@
-// An engine that gives machines, simulated, and what master/elastic/provisioner.cpp does with it: it grants late,
-// never or twice, kills jobs, loses machines, and ends every job at its time limit.
+// An engine that gives machines, simulated, and what master/elastic/provisioner.cpp does with it: it grants
+// late, never or twice, kills jobs, loses machines, and ends every job at its time limit.
 
 #include <algorithm>
 
@@ -23,7 +23,9 @@ void Engine::begin() {
   provide();
 }
 
-bool Engine::odds(double p) { return !world_.calm() && random_.unit() < p; }
+bool Engine::odds(double p) {
+  return !world_.calm() && random_.unit() < p;
+}
 
 /// What time does to jobs.
 void Engine::live() {
@@ -38,7 +40,8 @@ void Engine::live() {
         const auto name = fmt::format("{}-{}-{}", kPilot, job.allotment, node) + (job.twin ? "b" : "");
         if (world_.agents.contains(name)) continue;
         world_.note("machine comes: " + name);
-        auto agent = std::make_unique<SimAgent>(world_, name, limits_.slots_per_node, agent::OnDisconnect::Continue);
+        auto agent =
+            std::make_unique<SimAgent>(world_, name, limits_.slots_per_node, agent::OnDisconnect::Continue);
         agent->start();
         job.agents.push_back(name);
         world_.agents[name] = std::move(agent);
@@ -90,11 +93,12 @@ void Engine::provide() {
     else if (allotment.engine_id != name ||
              (allotment.state != State::Releasing && job.begun != (allotment.state == State::Running)) ||
              (job.begun && !allotment.ends))
-      events.push_back(cluster::AllotmentReported{.id = id,
-                                                  .running = job.begun,
-                                                  .engine_id = name,
-                                                  .reason = "job " + name,
-                                                  .ends = job.begun ? std::optional(job.ends) : std::nullopt});
+      events.push_back(
+          cluster::AllotmentReported{.id = id,
+                                     .running = job.begun,
+                                     .engine_id = name,
+                                     .reason = "job " + name,
+                                     .ends = job.begun ? std::optional(job.ends) : std::nullopt});
   }
   for (auto& event : events)
     if (world_.master->alive()) world_.master->command(std::move(event), [](const Reply&) {});

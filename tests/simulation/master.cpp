@@ -182,7 +182,8 @@ void SimMaster::sync(const std::string& agent, const api::SyncRequest& request,
   const auto allotment = Engine::allotment_of(agent);
   if (!allotment.empty() && cluster_->allotment(allotment) == nullptr) return;  // its token is dead
   if (cluster_->joins(agent, request)) {
-    cluster::AgentJoined joined{agent, request.resource_pool, request.hostname, request.version, request.slots};
+    cluster::AgentJoined joined{agent, request.resource_pool, request.hostname, request.version,
+                                request.slots};
     joined.allotment = allotment;
     apply(std::move(joined), {});
   }

@@ -59,10 +59,10 @@ const std::vector<json::object>& documents() {
 
 }  // namespace
 
-World::World(std::uint64_t seed, Mutant planted)
-    : random(static_cast<std::uint32_t>(seed)), mutant(planted) {
+World::World(std::uint64_t seed, Mutant planted) : random(static_cast<std::uint32_t>(seed)), mutant(planted) {
   const bool about_machines = mutant == Mutant::OrphansKept || mutant == Mutant::AllotmentEndIgnored;
-  if (seed % 4 == 2 || about_machines) engine = std::make_unique<Engine>(*this, static_cast<std::uint32_t>(seed) + 7);
+  if (seed % 4 == 2 || about_machines)
+    engine = std::make_unique<Engine>(*this, static_cast<std::uint32_t>(seed) + 7);
 }
 
 void World::after(std::int64_t microseconds, std::function<void()> what) {
@@ -411,7 +411,8 @@ std::string World::state() const {
 
 bool World::all_over() const {
   return submissions_left_ == 0 && master->alive() && master->cluster().experiments().empty() &&
-         master->cluster().tasks().empty() && durable == disk.size() && (engine == nullptr || engine->at_rest());
+         master->cluster().tasks().empty() && durable == disk.size() &&
+         (engine == nullptr || engine->at_rest());
 }
 
 // I-1: what was acknowledged is there.

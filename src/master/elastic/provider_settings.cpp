@@ -37,8 +37,8 @@ void read_slurm(Section& section, ProviderSettings& settings) {
   section.texts("extra", settings.extra);
   for (const auto& option : settings.extra)
     if (!option.starts_with('-'))
-      section.problem("extra", fmt::format("has '{}'; each must be an option of sbatch, such as --exclusive",
-                                           option));
+      section.problem("extra",
+                      fmt::format("has '{}'; each must be an option of sbatch, such as --exclusive", option));
   settings.gpus = settings.gres.starts_with("gpu");
   section.flag("gpus", settings.gpus);
 }

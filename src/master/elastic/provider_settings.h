@@ -33,10 +33,10 @@ struct ProviderSettings {
   std::vector<std::string> extra;  ///< further options of sbatch
 
   // Ray, Kubernetes, machines by SSH:
-  std::string address;              ///< of the Ray cluster, or of the API server
+  std::string address;  ///< of the Ray cluster, or of the API server
   std::string image, k8s_namespace, kubeconfig;
-  json::object pod;                 ///< merged into the pod's spec
-  std::vector<std::string> hosts;   ///< one node each
+  json::object pod;                ///< merged into the pod's spec
+  std::vector<std::string> hosts;  ///< one node each
   std::vector<std::string> ssh_options;
 };
 

@@ -15,7 +15,8 @@ Result<ProgramEnd> run_program(const std::vector<std::string>& words, const std:
   const auto program = words.front().starts_with('/') ? boost::filesystem::path(words.front())
                                                       : bp::search_path(words.front());
   if (program.empty() || !boost::filesystem::exists(program))
-    return fail(ErrorCode::NotFound, "the command {} was not found; install it, or add it to the PATH of the master",
+    return fail(ErrorCode::NotFound,
+                "the command {} was not found; install it, or add it to the PATH of the master",
                 words.front());
   bp::environment variables = boost::this_process::environment();
   for (const auto& [name, value] : environment) variables[name] = value;
@@ -23,8 +24,8 @@ Result<ProgramEnd> run_program(const std::vector<std::string>& words, const std:
   std::future<std::string> out, err;
   std::error_code failed;
   bp::child child(bp::exe = program, bp::args = std::vector<std::string>(words.begin() + 1, words.end()),
-                  variables, bp::std_in < boost::asio::buffer(input), bp::std_out > out, bp::std_err > err, context,
-                  failed, bp::start_dir = "/");
+                  variables, bp::std_in<boost::asio::buffer(input), bp::std_out> out, bp::std_err > err,
+                  context, failed, bp::start_dir = "/");
   if (failed) return fail(ErrorCode::Unavailable, "cannot run {}: {}", words.front(), failed.message());
   context.run_for(timeout);
   if (!context.stopped()) {

@@ -75,22 +75,21 @@ BOOST_DESCRIBE_STRUCT(PoolsReply, (), (resource_pools, pagination))
 Pool describe(Services& s, const std::string& name) {
   const auto& cluster = s.ledger.cluster();
   const auto& settings = cluster.pool(name);
-  Pool pool{
-      .name = name,
-      .description = !settings.description.empty() ? settings.description
-                     : settings.elastic            ? "machines of " + settings.provider
-                                                   : "agents that joined as " + name,
-      .provider = settings.provider,
-      .scheduler = cluster::policy_name(settings.policy),
-      .scheduler_type = scheduler_type(settings.policy),
-      .scheduler_fitting_policy =
-          settings.fitting == scheduler::Fitting::Best ? "FITTING_POLICY_BEST" : "FITTING_POLICY_WORST",
-      .preemption = settings.preemption,
-      .default_priority = settings.default_priority,
-      .aux_container_capacity_per_agent = settings.zero_slot_max,
-      .default_compute_pool = name == cluster.pools().default_compute,
-      .default_aux_pool = name == cluster.pools().default_aux,
-      .cluster_name = s.cluster_name};
+  Pool pool{.name = name,
+            .description = !settings.description.empty() ? settings.description
+                           : settings.elastic            ? "machines of " + settings.provider
+                                                         : "agents that joined as " + name,
+            .provider = settings.provider,
+            .scheduler = cluster::policy_name(settings.policy),
+            .scheduler_type = scheduler_type(settings.policy),
+            .scheduler_fitting_policy =
+                settings.fitting == scheduler::Fitting::Best ? "FITTING_POLICY_BEST" : "FITTING_POLICY_WORST",
+            .preemption = settings.preemption,
+            .default_priority = settings.default_priority,
+            .aux_container_capacity_per_agent = settings.zero_slot_max,
+            .default_compute_pool = name == cluster.pools().default_compute,
+            .default_aux_pool = name == cluster.pools().default_aux,
+            .cluster_name = s.cluster_name};
   if (settings.elastic) {
     pool.min_agents = settings.elastic->min_nodes;
     pool.max_agents = settings.elastic->max_nodes;
