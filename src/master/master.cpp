@@ -330,7 +330,8 @@ class Server final : public Master {
     services_.provisioner = provisioner_.get();
     for (const auto& [pool, given] : options_.providers) {
       auto settings = given;
-      if (settings.program.empty()) settings.program = std::filesystem::read_symlink("/proc/self/exe").string();
+      if (settings.program.empty() && settings.type != ProviderType::Ssh)  // which is given a copy
+        settings.program = std::filesystem::read_symlink("/proc/self/exe").string();
       DET_TRY(const auto pilot, pilot_settings(pool, settings));
       auto provider = make_provider(settings, pilot);
       if (const auto fine = provider->check(); !fine) {

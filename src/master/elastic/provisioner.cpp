@@ -201,7 +201,9 @@ asio::awaitable<void> Provisioner::submit(Pool& pool, std::string id) {
   auto done = co_await http::offload(pool.thread, std::move(work));
   if (done) {
     spdlog::info("resource pool {}: asked for {} node(s) as {} ({})", pool.name, request.nodes, request.name, *done);
-    co_await say(cluster::AllotmentReported{.id = id, .engine_id = *done});
+    const auto* now = ledger_.cluster().allotment(id);  // its agent may have joined already
+    const bool running = now != nullptr && now->state == State::Running;
+    co_await say(cluster::AllotmentReported{.id = id, .running = running, .engine_id = *done});
   } else if (done.error().code() == ErrorCode::Unavailable) {
     spdlog::warn("resource pool {}: {}", pool.name, done.error().message());
     co_await say(cluster::AllotmentReported{.id = id, .reason = done.error().message()});
