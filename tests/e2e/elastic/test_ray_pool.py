@@ -178,7 +178,7 @@ def test_a_python_without_ray_is_refused_at_the_start(ray_cluster, tmp_path):
 
 
 def test_without_its_head_trials_wait_and_go_on_when_there_is_one(tmp_path, undisturbed):
-    with RayCluster(raylets=1) as ray, cluster_of(ray, tmp_path) as cluster:
+    with RayCluster(raylets=1) as ray, cluster_of(ray, tmp_path, slots_per_node=1) as cluster:
         id = cluster.create(NOISY, *SLOW)
         cluster.wait_for_checkpoint(id)
         ray.kill_head()

@@ -25,7 +25,11 @@ class SshPool(EngineCluster):
 
     def pilots(self, name):
         """The ids of the pilots that run on a machine."""
-        return [pid for pid in processes_with(f"TMPDIR={self.machines.directory(name)}") if _is_pilot(pid)]
+        return _pilots_on(self.machines, name)
+
+
+def _pilots_on(machines, name):
+    return [pid for pid in processes_with(f"TMPDIR={machines.directory(name)}") if _is_pilot(pid)]
 
 
 def _is_pilot(pid):
@@ -61,6 +65,14 @@ def undisturbed(cluster):
     id = cluster.create(NOISY)
     cluster.wait_for_state(id, "COMPLETED")
     return cluster.result(id)
+
+
+@pytest.fixture
+def idle(machines, cluster):
+    """The machines, with nothing on them."""
+    cluster.wait_for_no_allotment()
+    wait_until(lambda: not any(_pilots_on(machines, name) for name in machines.names), "idle machines")
+    return machines
 
 
 def test_a_pilot_comes_for_a_trial_and_leaves_when_it_is_idle(cluster, undisturbed):
@@ -104,9 +116,9 @@ def test_a_trial_whose_machine_is_lost_ends_with_the_same_bits(cluster, machines
     cluster.wait_for_no_process()
 
 
-def test_a_machine_that_is_off_is_said_and_skipped_and_used_again_later(machines, tmp_path, undisturbed):
-    machines.shut_down("box1")
-    with cluster_of(machines, tmp_path) as cluster:
+def test_a_machine_that_is_off_is_said_and_skipped_and_used_again_later(idle, tmp_path, undisturbed):
+    idle.shut_down("box1")
+    with cluster_of(idle, tmp_path) as cluster:
         id = cluster.create(NOISY)
         cluster.wait_for_state(id, "COMPLETED")
         assert cluster.result(id) == undisturbed
@@ -114,30 +126,41 @@ def test_a_machine_that_is_off_is_said_and_skipped_and_used_again_later(machines
         options = ["--config", "resources.slots_per_trial=4", "--config", "hyperparameters.hold=never"]
         gang = cluster.create(RANKS, *options)
         cluster.wait_for_reason(gang, r"box1 does not answer: connect to host 127.0.0.1 port \d+: Connection refused")
-        machines.start("box1")
+        idle.start("box1")
         cluster.wait_for_state(gang, "COMPLETED")
 
 
-def test_machines_that_are_all_off_are_said(machines, tmp_path):
-    for name in machines.names:
-        machines.shut_down(name)
+def test_machines_that_are_all_off_are_said(idle, tmp_path):
+    for name in idle.names:
+        idle.shut_down(name)
     try:
-        with cluster_of(machines, tmp_path) as cluster:
+        with cluster_of(idle, tmp_path) as cluster:
             id = cluster.create(NOISY)
             cluster.wait_for_reason(id, "no machine can be used: box1 does not answer: .*Connection refused; box2 does")
     finally:
-        for name in machines.names:
-            machines.start(name)
+        for name in idle.names:
+            idle.start(name)
 
 
-def test_the_program_is_copied_once_with_what_it_needs(machines, tmp_path, undisturbed):
+def test_a_machine_runs_one_pilot_at_a_time(idle, tmp_path):
+    options = ["--config", "resources.slots_per_trial=4", "--config", "hyperparameters.hold=never"]
+    with cluster_of(idle, tmp_path / "one") as one, cluster_of(idle, tmp_path / "other") as other:
+        first = one.create(NOISY, *SLOW)
+        one.wait_for_state(first, "RUNNING")
+        second = other.create(RANKS, *options)
+        other.wait_for_reason(second, r"1 of 2 machines are free; box1 runs det-")
+        one.wait_for_state(first, "COMPLETED")
+        other.wait_for_state(second, "COMPLETED")
+
+
+def test_the_program_is_copied_once_with_what_it_needs(idle, tmp_path, undisturbed):
     python = ["--python", EngineCluster.python]
-    with cluster_of(machines, tmp_path, program="", agent_options=python) as cluster:
+    with cluster_of(idle, tmp_path, program="", agent_options=python) as cluster:
         id = cluster.create(NOISY)
         cluster.wait_for_state(id, "COMPLETED")
         assert cluster.result(id) == undisturbed
         (pilot,) = cluster.pilots("box1")
-        (copy,) = (machines.directory("box1") / "cache/det/programs").iterdir()
+        (copy,) = (idle.directory("box1") / "cache/det/programs").iterdir()
         assert os.readlink(f"/proc/{pilot}/exe") == str(copy / "bin/det")
         mapped = {line.split()[-1] for line in pathlib.Path(f"/proc/{pilot}/maps").read_text().splitlines()}
         libraries = [path for path in mapped if ".so" in path and not path.startswith(str(copy))]
@@ -146,12 +169,13 @@ def test_the_program_is_copied_once_with_what_it_needs(machines, tmp_path, undis
         assert copy.stat().st_mode & 0o077 == 0
         made = copy.stat().st_ctime_ns
         cluster.wait_for_no_allotment()
+        wait_until(lambda: not cluster.pilots("box1"), "an idle machine")
         cluster.wait_for_state(cluster.create(NOISY), "COMPLETED")
         assert copy.stat().st_ctime_ns == made
 
 
-def test_nothing_secret_is_in_arguments_and_files(machines, tmp_path):
-    with cluster_of(machines, tmp_path) as cluster:
+def test_nothing_secret_is_in_arguments_and_files(idle, tmp_path):
+    with cluster_of(idle, tmp_path) as cluster:
         id = cluster.create(NOISY, *SLOW)
         words, end = b"", time.monotonic() + 60
         while cluster.experiment(id)["state"] != "STATE_RUNNING" or not cluster.pilots("box1"):
@@ -159,15 +183,15 @@ def test_nothing_secret_is_in_arguments_and_files(machines, tmp_path):
             words += b"".join(_read(file) for file in pathlib.Path("/proc").glob("[0-9]*/cmdline"))
         assert b"/bin/sh -s" in words
         assert not re.search(rb"det_pilot_\w|det_node_\w", words)
-        files = list((machines.directory("box1") / "state").rglob("det-*"))
+        files = list((idle.directory("box1") / "state").rglob("det-*"))
         assert files
         for file in files:
             assert b"det_pilot_" not in file.read_bytes()
             assert file.stat().st_mode & 0o077 == 0
 
 
-def test_a_program_that_is_not_there_is_said_and_not_asked_for_in_a_storm(machines, tmp_path):
-    with cluster_of(machines, tmp_path, program="/no/such/det") as cluster:
+def test_a_program_that_is_not_there_is_said_and_not_asked_for_in_a_storm(idle, tmp_path):
+    with cluster_of(idle, tmp_path, program="/no/such/det") as cluster:
         id = cluster.create(NOISY)
         cluster.wait_for_reason(id, "the last request failed: box1: the pilot ended: .*/no/such/det: No such file")
 
