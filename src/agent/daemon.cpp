@@ -253,6 +253,7 @@ asio::awaitable<void> Daemon::keep_in_touch() {
     auto request = reconciler_->next_request(boot_time(), options_.wait_milliseconds);
     request.version = DET_VERSION;
     request.hostname = machine_.hostname;
+    request.user = machine_.user;
     request.resource_pool = options_.resource_pool;
     request.label = options_.label;
     request.attributes = options_.attributes;

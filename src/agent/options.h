@@ -58,6 +58,7 @@ struct AgentOptions {
 /// What the machine is: found out once, at the start.
 struct Machine {
   std::string hostname;
+  std::string user;  ///< the account that the agent runs as; empty: it has no name
   int cores = 1;
   std::vector<api::SlotReport> slots;
   std::vector<std::string> isolation;  ///< Steps that work here.

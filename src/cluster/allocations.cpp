@@ -152,7 +152,7 @@ Outcome Cluster::on(const AllocationStarted& event, Step& step) {
     allocation->record.state = AllocationState::Running;
     step.effects.push_back(PutAllocation{allocation->record});
     if (!allocation->of_trial()) {
-      tasks_.change(allocation->record.task_id)->running();
+      tasks_.change(allocation->record.task_id)->running(step.now);
       settle(allocation->record.task_id, task::Wish::Nothing, step);
     }
   }

@@ -461,6 +461,7 @@ int agent(std::vector<std::string> arguments) {
   if (is_pilot) {  // nobody comes back to what it kept
     std::error_code ignored;
     std::filesystem::remove_all(directory, ignored);
+    std::filesystem::remove(directory.string() + ".pem", ignored);  // beside it: tasks do not see the directory
   }
   return code;
 }

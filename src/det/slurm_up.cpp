@@ -7,6 +7,7 @@
 #include <boost/asio/ip/host_name.hpp>
 #include <fstream>
 
+#include "det/det/paths.h"
 #include "det/http/tls/self_signed.h"
 #include "det/master/administration/section.h"
 #include "det/master/identity/secret.h"
@@ -104,6 +105,9 @@ Result<void> SlurmUp::prepare(master::MasterOptions& options, bool port_given, b
   }
   options.first_password = password;
 
+  settings.agent_options = {"--python", default_python()};
+  if (const auto path = default_python_path(); !path.empty())
+    settings.agent_options.insert(settings.agent_options.end(), {"--python-path", path});
   options.pools.pools.clear();
   options.pools.pools.push_back({.name = "default", .elastic = settings.limits, .provider = describe(settings)});
   options.providers.insert_or_assign("default", std::move(settings));

@@ -36,6 +36,7 @@
 #include "det/master/rights/rights.h"
 #include "det/master/rights/role_book.h"
 #include "det/master/services.h"
+#include "det/master/tasks/proxy_ports.h"
 #include "det/master/tasks/proxy_routes.h"
 #include "det/master/unmanaged/unmanaged.h"
 #include "det/master/web.h"
@@ -444,7 +445,11 @@ class Server final : public Master {
     Watch due(ledger_, Ledger::provider_key(""));
     while (!stopping_) {
       const auto now = ledger_.now();
+      services_.proxies.look_at_uses(
+          now, [this](const std::string& task) { return ledger_.cluster().task(task) != nullptr; });
       std::vector<cluster::Event> events = ledger_.cluster().due(now);
+      for (auto& event : events)
+        if (auto instead = used_meanwhile(services_, event)) event = *std::move(instead);
       // A master that was held up has calls before it that it has not heard yet.
       const auto steady = steady_time();
       if (steady - ticked_ > 3 * kSecond) liveness_->was_deaf_until(steady);

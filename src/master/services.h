@@ -57,6 +57,8 @@ struct Services {
   Provisioner* provisioner = nullptr;  ///< null: no pool has a provider
   /// Where the ranks of each agent are reached by those of others, as the agents say.
   std::map<std::string, std::string> agent_addresses{};
+  /// The accounts that agents run as, as they say.
+  std::map<std::string, std::string> agent_users{};
   access::Throttle throttle{};    ///< of log-ins
   Turns logins{};                 ///< one is checked at a time, so that none gets past the throttle
   TurnsOf<ExperimentId> edits{};  ///< of the records of experiments
@@ -66,6 +68,8 @@ struct Services {
   Proxies proxies{};
   /// Batches of the newest report of each group, by allocation; of live allocations only.
   std::map<std::string, std::map<std::string, std::int64_t>> newest_report{};
+  /// Batches of the newest report of each trial and group whose reports are placed in time.
+  std::map<std::pair<TrialId, std::string>, std::int64_t> newest_in_time{};
 };
 
 /// Runs blocking work on the pool; name `work` before the call.

@@ -143,9 +143,7 @@ TEST(ResourcesCli, UsageIsCsvAsTheMasterSaysItOrJson) {
 
 TEST(Refused, OptionsOfTheOriginalSayWhyTheyDoNothingHere) {
   const TestMaster master;
-  for (const auto& [words, why] :
-       {std::pair{"experiment create const.yaml -p 8080:8080", "det tunnel TASK_ID --listener"},
-        {"shell start -p", "keys of shells have no passphrase"}}) {
+  for (const auto& [words, why] : {std::pair{"shell start -p", "keys of shells have no passphrase"}}) {
     const auto done = det(words, master);
     EXPECT_EQ(done.code, 2) << words;
     EXPECT_THAT(done.err, HasSubstr(why)) << words;

@@ -127,6 +127,7 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   s.ledger.ring(Ledger::agent_key(agent));
   for (const auto& report : request.allocations)
     if (!report.addresses.empty()) s.agent_addresses[agent] = report.addresses.front();
+  if (!request.user.empty()) s.agent_users[agent] = request.user;
   s.proxies.saw_agent(agent, service_host(s, agent, context.request->remote));
 
   if (s.ledger.cluster().joins(agent, request)) {

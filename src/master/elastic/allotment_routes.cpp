@@ -1,5 +1,8 @@
 // Machines that engines give: what pilots call, and what people see.
 
+#include <algorithm>
+
+#include "det/master/elastic/provisioner.h"
 #include "det/master/objects.h"
 #include "det/master/services.h"
 
@@ -43,6 +46,28 @@ struct AllotmentsReply {
 };
 BOOST_DESCRIBE_STRUCT(AllotmentsReply, (), (allotments))
 
+struct ProviderQuery {
+  std::string resource_pool_name;
+};
+BOOST_DESCRIBE_STRUCT(ProviderQuery, (), (resource_pool_name))
+struct ProviderReply {
+  std::string resource_pool, provider;
+  std::int32_t min_nodes = 0, max_nodes = 0, slots_per_node = 0;
+  std::int32_t nodes_requested = 0, nodes_running = 0, nodes_leaving = 0;
+  std::string trouble;       ///< why the engine does not answer
+  std::string why_not_more;  ///< while requests wait
+  std::int32_t failures = 0;  ///< requests that failed since the last one that worked
+  std::string last_failure;
+  std::optional<Time> next_attempt;
+  std::int64_t engine_calls = 0;  ///< since the start of the master
+  std::vector<AllotmentObject> allotments;
+  std::vector<PoolSample> history;
+};
+BOOST_DESCRIBE_STRUCT(ProviderReply, (),
+                      (resource_pool, provider, min_nodes, max_nodes, slots_per_node, nodes_requested,
+                       nodes_running, nodes_leaving, trouble, why_not_more, failures, last_failure, next_attempt,
+                       engine_calls, allotments, history))
+
 std::string state_of(const elastic::Allotment& allotment) {
   switch (allotment.state) {
     case elastic::State::Requested: return "REQUESTED";
@@ -69,6 +94,40 @@ AllotmentObject object_of(Services& s, const elastic::Allotment& allotment) {
     if (agent.allotment == allotment.id && agent.connected) object.agents.push_back(id);
   object.nodes_joined = static_cast<std::int32_t>(object.agents.size());
   return object;
+}
+
+Result<ProviderReply> describe_provider(Services& s, const std::string& name) {
+  const auto& cluster = s.ledger.cluster();
+  if (!cluster.resource_pools().contains(name)) return not_found("resource pool '{}' not found", name);
+  const auto& settings = cluster.pool(name);
+  if (!settings.elastic)
+    return not_found("resource pool '{}' has no provider; its agents are started by hand", name);
+  ProviderReply reply{.resource_pool = name,
+                      .provider = settings.provider,
+                      .min_nodes = settings.elastic->min_nodes,
+                      .max_nodes = settings.elastic->max_nodes,
+                      .slots_per_node = settings.elastic->slots_per_node};
+  for (const auto& [id, allotment] : cluster.allotments()) {
+    if (allotment.pool != name) continue;
+    auto object = object_of(s, allotment);
+    reply.nodes_running += object.nodes_joined;
+    reply.nodes_requested += std::max(0, object.nodes - object.nodes_joined);
+    if (allotment.leaving || allotment.state == elastic::State::Releasing)
+      reply.nodes_leaving += object.nodes_joined;
+    reply.allotments.push_back(std::move(object));
+  }
+  const auto& failures = cluster.failures(name);
+  reply.failures = failures.count;
+  reply.last_failure = failures.why;
+  if (failures.count > 0) reply.next_attempt = elastic::next_attempt(failures);
+  reply.why_not_more = elastic::decide(cluster.elastic_pool(settings), s.ledger.now()).why_not_more;
+  if (s.provisioner != nullptr) {
+    reply.trouble = s.provisioner->trouble(name);
+    const auto calls = s.provisioner->calls();
+    if (const auto found = calls.find(name); found != calls.end()) reply.engine_calls = found->second;
+    reply.history = s.provisioner->history(name);
+  }
+  return reply;
 }
 
 asio::awaitable<Result<AllotmentClaimReply>> claim(Services& s, Context context, AllotmentClaim request) {
@@ -99,6 +158,12 @@ void add_allotment_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/allotments/{allotmentId}/claim",
       [&s](Context c, AllotmentClaim r) { return claim(s, std::move(c), std::move(r)); },
       Doc{.summary = "Exchange the token of an allotment for that of the agent of one of its nodes", .tag = tag});
+  router.add<ProviderQuery, ProviderReply>(
+      Verb::Get, "/api/v1/resource-pools/{resourcePoolName}/provider",
+      [&s](Context, ProviderQuery q) -> asio::awaitable<Result<ProviderReply>> {
+        co_return describe_provider(s, q.resource_pool_name);
+      },
+      Doc{.summary = "Get the provider of a resource pool, its machines, and their number over time", .tag = tag});
   router.add<AllotmentsQuery, AllotmentsReply>(
       Verb::Get, "/api/v1/allotments",
       [&s](Context, AllotmentsQuery q) -> asio::awaitable<Result<AllotmentsReply>> {

@@ -23,9 +23,9 @@ std::string pilot_script(const ProviderSettings& settings, const PilotSettings& 
   std::string agent = fmt::format("{} agent --pilot {} --master {}", shell_quoted(settings.program),
                                   shell_quoted(request.id), shell_quoted(pilot.master_url));
   if (!pilot.certificate.empty()) {
-    script += fmt::format("cat > \"$work/master.pem\" <<'END_OF_CERTIFICATE'\n{}\nEND_OF_CERTIFICATE\n",
+    script += fmt::format("cat > \"$work.pem\" <<'END_OF_CERTIFICATE'\n{}\nEND_OF_CERTIFICATE\n",
                           trim(pilot.certificate));
-    agent += " --master-cert-file \"$work/master.pem\"";
+    agent += " --master-cert-file \"$work.pem\"";
     if (!pilot.certificate_name.empty())
       agent += " --master-cert-name " + shell_quoted(pilot.certificate_name);
   }

@@ -4,6 +4,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <deque>
 
 #include "det/http/offload.h"
 
@@ -18,6 +19,8 @@ constexpr milliseconds kPoll{5'000};        ///< between two lists while somethi
 constexpr milliseconds kPollSoon{1'000};     ///< after a submission or a cancellation
 constexpr milliseconds kPollTrouble{10'000};  ///< when the engine does not answer
 constexpr milliseconds kRest{60'000};       ///< nothing is there: only a request wakes us
+constexpr milliseconds kSample{10'000};
+constexpr std::size_t kSamplesMax = 2'160;
 
 }  // namespace
 
@@ -27,6 +30,7 @@ struct Provisioner::Pool {
   asio::thread_pool thread{1};
   std::string trouble;
   std::int64_t calls = 0;
+  std::deque<PoolSample> history{};
   bool listed = false;            ///< since the start: what was submitted before is known
   std::map<std::string, std::string> cancelled{};  ///< jobs that were asked to end, by id
   bool foreign = false;           ///< the engine has jobs of ours that nobody wants
@@ -66,10 +70,40 @@ void Provisioner::start() {
   asio::co_spawn(strand_, forget_strangers(), [](std::exception_ptr failure) {
     if (failure) std::rethrow_exception(failure);
   });
+  asio::co_spawn(strand_, sample(), [](std::exception_ptr failure) {
+    if (failure) std::rethrow_exception(failure);
+  });
   for (auto& [name, pool] : pools_)
     asio::co_spawn(strand_, run(*pool), [](std::exception_ptr failure) {
       if (failure) std::rethrow_exception(failure);
     });
+}
+
+asio::awaitable<void> Provisioner::sample() {
+  Watch watch(ledger_, "samples of pools");
+  while (!stopping_) {
+    const auto& cluster = ledger_.cluster();
+    for (auto& [name, pool] : pools_) {
+      PoolSample sample{.time = ledger_.now()};
+      const auto state = cluster.elastic_pool(cluster.pool(name));
+      int all = 0;
+      for (const auto& allotment : state.allotments) all += allotment.nodes;
+      sample.nodes_running = static_cast<std::int32_t>(state.nodes.size());
+      sample.nodes_requested = std::max(0, all - sample.nodes_running);
+      for (const auto& node : state.nodes)
+        if (!node.idle_since) sample.slots_used += node.slots - node.free;
+      for (const auto& demand : state.demands) sample.slots_waited_for += demand.slots;
+      pool->history.push_back(sample);
+      if (pool->history.size() > kSamplesMax) pool->history.pop_front();
+    }
+    co_await watch.wait(kSample);
+  }
+}
+
+std::vector<PoolSample> Provisioner::history(const std::string& pool) const {
+  const auto found = pools_.find(pool);
+  if (found == pools_.end()) return {};
+  return {found->second->history.begin(), found->second->history.end()};
 }
 
 /// Allotments of pools that have no provider any more: nobody can say what became of them.

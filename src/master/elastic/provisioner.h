@@ -14,6 +14,15 @@
 
 namespace det::master {
 
+/// How many machines a pool had, and needed, at one time.
+struct PoolSample {
+  Time time;
+  std::int32_t nodes_requested = 0;  ///< asked for, and not there yet
+  std::int32_t nodes_running = 0;    ///< with a connected agent
+  std::int32_t slots_used = 0, slots_waited_for = 0;
+};
+BOOST_DESCRIBE_STRUCT(PoolSample, (), (time, nodes_requested, nodes_running, slots_used, slots_waited_for))
+
 /// Brings what the cluster wants of engines and what they have together, for each pool with a provider.
 ///
 /// The cluster remembers an allotment before its engine hears of it, under a name that the engine keeps. So
@@ -35,12 +44,15 @@ class Provisioner {
   std::string trouble(const std::string& pool) const;
   /// How often each pool's engine was called since the start.
   std::map<std::string, std::int64_t> calls() const;
+  /// A sample every ten seconds since the start, of six hours at most.
+  std::vector<PoolSample> history(const std::string& pool) const;
 
  private:
   struct Pool;
   asio::awaitable<void> run(Pool& pool);
   asio::awaitable<bool> round(Pool& pool);
   asio::awaitable<void> forget_strangers();
+  asio::awaitable<void> sample();
   asio::awaitable<void> submit(Pool& pool, std::string id);
   asio::awaitable<void> say(cluster::Event event);
   std::string name_of(const std::string& allotment) const { return prefix_ + allotment; }

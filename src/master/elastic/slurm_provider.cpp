@@ -46,7 +46,7 @@ class Slurm final : public Provider {
                                  const std::map<std::string, std::string>& environment = {}) {
     DET_TRY(const auto end, run_program(words, input, environment));
     if (end.status == 0) return end.out;
-    const auto text = slurm_error(end.err);
+    const auto text = slurm_error(end.err.empty() ? end.out : end.err);  // scontrol complains on stdout
     if (is_slurm_silent(end.err)) return fail(ErrorCode::Unavailable, "Slurm does not answer: {}", text);
     return fail(ErrorCode::FailedPrecondition, "Slurm: {}",
                 text.empty() ? fmt::format("{} exited with {}", words.front(), end.status) : text);

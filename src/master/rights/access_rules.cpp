@@ -375,6 +375,7 @@ std::vector<Rule> of_the_cluster() {
       agents("POST /api/v1/agents/{agentId}/sync"),
       agents("POST /api/v1/allotments/{allotmentId}/claim"),
       anyone("GET /api/v1/allotments"),
+      anyone("GET /api/v1/resource-pools/{resourcePoolName}/provider"),
       anyone("GET /api/v1/k8s-resource-managers"),
       anyone("GET /api/v1/namespace-bindings/workspace-ids-with-default-bindings"),
       cluster("POST /api/v1/namespace-bindings/bulk-auto-create", UpdateMasterConfig),

@@ -64,7 +64,8 @@ std::string sayer(const Event& event) {
 bool had_the_right(const std::string& by, const Event& event, const cluster::Cluster& before) {
   const bool by_user = by == "user 1" || by == "user 2";
   if (const auto id = reporter(event); !id.empty())
-    return before.allocation(id) != nullptr && (by == "allocation " + id || (by_user && of_trial(event)));
+    return before.allocation(id) != nullptr && (by == "allocation " + id || (by_user && of_trial(event)) ||
+                                                (by == "master" && is_one_of<cluster::TaskIdled>(event)));
   if (const auto agent = sayer(event); !agent.empty()) return by == "agent " + agent;
   if (is_one_of<cluster::MasterStarted, cluster::AgentLost, cluster::PreemptionExpired,
                 cluster::CheckpointsCollected>(event))

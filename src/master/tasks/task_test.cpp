@@ -130,6 +130,25 @@ TEST_F(TaskTest, IsKilledByWhoeverIsLoggedInWhichItsStatusSays) {
       << "it is a command";
 }
 
+TEST_F(TaskTest, AShellHasTheAccountOfItsAgentsBeforeItRuns) {
+  const auto calls_as = [&](const std::string& agent, const char* account) {
+    api::SyncRequest request{.session = agent, .sequence = 1, .version = "1", .hostname = agent};
+    request.resource_pool = "default";
+    request.user = account;
+    call(agent_token(), "POST", fmt::format("/api/v1/agents/{}/sync", agent), http::to_wire(request));
+  };
+  const auto account = [&] {
+    const auto shell = call(user_, "POST", "/api/v1/shells", {{"config", "resources: {slots: 1}"}});
+    EXPECT_EQ(shell.status, 200) << shell.text;
+    return shell.body.at("shell").at("agentUserGroup").at("user");
+  };
+  EXPECT_EQ(account(), "root") << "no agent has called yet";
+  calls_as("a", "worker");
+  EXPECT_EQ(account(), "worker");
+  calls_as("b", "someone");
+  EXPECT_EQ(account(), "root") << "they differ";
+}
+
 TEST_F(TaskTest, ListsAreOfOneKindByOwnerAndPage) {
   std::vector<std::string> ids;
   for (int i = 0; i < 3; ++i) ids.push_back(command());

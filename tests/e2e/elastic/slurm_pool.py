@@ -32,7 +32,7 @@ class SlurmCluster(Cluster):
             "partition": "main",
             "slots_per_node": 2,
             "max_nodes": 4,
-            "idle_timeout": "10s",
+            "idle_timeout": "4s",
             "grace_period": "20s",
             "master_url": f"http://127.0.0.1:{self.port}",
             "work_dir": str(self.slurm.root / "output"),
@@ -58,6 +58,16 @@ class SlurmCluster(Cluster):
             return next((a for a in self.allotments() if not states or a["state"] in states), None)
 
         return wait_until(there, f"an allotment in {states}")
+
+    def job_of(self, id):
+        """Slurm's job on whose machine the experiment's trial runs."""
+        trial = wait_until(lambda: self.trial_of(id), "its trial")["id"]
+        agent = wait_until(lambda: re.search(r"starts on agent default-(\d+)-", self.log_text_of(trial)), "a machine")
+        allotment = next(a for a in self.allotments() if a["id"] == agent.group(1))
+        return self.slurm.job(int(allotment["engineId"]))
+
+    def log_text_of(self, trial):
+        return "".join(line["log"] for line in self.log_lines(trial))
 
     def waiting_reason(self, id):
         return self.experiment(id).get("waitingReason", "")

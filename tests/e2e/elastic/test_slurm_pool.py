@@ -1,9 +1,11 @@
 """Trials on machines that a real Slurm gives: they come when somebody waits, go when nobody does, and lose nothing."""
 
 import contextlib
+import re
 import time
 
 import pytest
+from browser import walk
 from cluster import wait_until
 from one_slot import weights_hash
 from slurm_pool import NOISY, RANKS, SlurmCluster
@@ -75,8 +77,8 @@ def test_nothing_secret_is_in_the_job(cluster, slurm):
 def test_a_gang_of_two_nodes_with_two_slots_each_trains_as_one_trial(cluster):
     id = cluster.create(RANKS, "--config", "resources.slots_per_trial=4", "--config", "hyperparameters.hold=never")
     cluster.wait_for_state(id, "COMPLETED")
-    agents = {line["agentId"] for line in cluster.log_lines(cluster.trial_of(id)["id"]) if line.get("agentId")}
-    assert len(agents) == 2
+    ended = re.findall(rf"info {id}\.\S+ rank (\d) exited with status 0", cluster.pilot_logs())
+    assert sorted(ended) == ["0", "1", "2", "3"]
 
 
 @pytest.mark.parametrize("loss", ["scancel", "node", "requeue"])
@@ -84,7 +86,7 @@ def test_a_trial_whose_machine_is_lost_ends_with_the_same_bits(cluster, slurm, u
     id = cluster.create(NOISY, "--config", "hyperparameters.seconds_per_batch=0.02")
     trial = wait_until(lambda: cluster.trial_of(id), "its trial")["id"]
     wait_until(lambda: cluster.get(f"trials/{trial}/checkpoints")["checkpoints"], "a checkpoint")
-    job = cluster.our_jobs("RUNNING")[-1]
+    job = cluster.job_of(id)
     if loss == "scancel":
         slurm.cancel(job.id)
     elif loss == "requeue":
@@ -99,13 +101,16 @@ def test_a_trial_whose_machine_is_lost_ends_with_the_same_bits(cluster, slurm, u
     assert "was lost" in cluster.log_text(id) or "leaves" in cluster.log_text(id)
 
 
-def test_the_engines_words_reach_whoever_waits(cluster, slurm):
+def test_the_engines_words_reach_whoever_waits(cluster, slurm, tmp_path):
     slurm.set_partition("main", "down")
     try:
         wait_until(lambda: not cluster.allotments(), "no machines of other tests")
         id = cluster.create(NOISY)
         cluster.wait_for_reason(id, r"waits for 1 node of Slurm partition main \(job \d+ is pending: PartitionDown\)")
-        assert "PartitionDown" in cluster.run("job", "list")
+        assert "PartitionDown" in cluster.run("resource-pool", "describe", "default")
+        wait_until(lambda: len(cluster.get("resource-pools/default/provider")["history"]) > 1, "a chart")
+        facts = {"provider": "Slurm partition main", "reason": "PartitionDown", "asks": r"0 running, 1 requested"}
+        walk(cluster, facts, tmp_path, DET_PARTS="machines")
     finally:
         slurm.set_partition("main", "up")
     cluster.wait_for_state(id, "COMPLETED")
@@ -153,8 +158,10 @@ def test_a_master_killed_while_it_submits_leaves_no_orphan(slurm, tmp_path, undi
 def test_slurm_is_asked_at_most_thirty_times_a_minute(slurm, tmp_path):
     with cluster_of(slurm, tmp_path) as cluster:
         began = time.time()
-        options = ["--config", "searcher={name: random, metric: validation_loss, max_trials: 40, "
-                   "max_length: {batches: 20}}"]
+        options = [
+            "--config",
+            "searcher={name: random, metric: validation_loss, max_trials: 40, max_length: {batches: 20}}",
+        ]
         id = cluster.create(NOISY, *options)
         cluster.wait_for_state(id, "COMPLETED")
         calls = [when for when, words in slurm.calls(began) if not words.startswith("srun")]
