@@ -141,7 +141,9 @@ asio::awaitable<Result<void>> Daemon::run() {
     co_await coroutines_.changed().wait();
   }
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
-  if (!live_.empty() && !left_)
+  if (options_.pilot && !left_)
+    co_await end_all();  // nobody takes them over
+  else if (!live_.empty() && !left_)
     spdlog::info(
         "stopping; {} allocation(s) keep running, and the agent takes them over when it starts again",
         live_.size());

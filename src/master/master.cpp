@@ -8,7 +8,6 @@
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/address.hpp>
-#include <boost/asio/ip/host_name.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -18,8 +17,8 @@
 
 #include "det/checkpoint/storage.h"
 #include "det/http/server/server.h"
-#include "det/http/url.h"
 #include "det/master/checkpoints/collector.h"
+#include "det/master/elastic/add_providers.h"
 #include "det/master/elastic/provisioner.h"
 #include "det/master/experiments/experiment_actions.h"
 #include "det/master/identity/request_limits.h"
@@ -290,61 +289,17 @@ class Server final : public Master {
     return shown;
   }
 
-  /// What pilots are told of this master.
-  Result<PilotSettings> pilot_settings(const std::string& pool, const ProviderSettings& settings) const {
-    PilotSettings pilot{.master_url = settings.master_url, .log_dir = settings.log_dir};
-    boost::system::error_code ignored;
-    const auto address = asio::ip::make_address(options_.address, ignored);
-    if (pilot.master_url.empty() && address.is_loopback() && settings.type != ProviderType::Process)
-      return failed_precondition(
-          "resource pool {}: its machines cannot reach a master that listens on {}; start it with --host, or "
-          "name "
-          "where they reach it in provider.master_url",
-          pool, options_.address);
-    if (pilot.master_url.empty()) {
-      http::Url url;
-      url.host = address.is_unspecified() ? asio::ip::host_name() : options_.address;
-      url.port = port();
-      url.tls = identity_ != nullptr;
-      pilot.master_url = url.text();
-    }
-    if (identity_ && pilot.master_url.starts_with("https:")) {
-      std::ifstream file(options_.tls_certificate);
-      pilot.certificate.assign(std::istreambuf_iterator<char>(file), {});
-      const auto url = http::parse_url(pilot.master_url);
-      const auto& names = identity_->names();
-      if (url && !names.empty() && std::ranges::find(names, url->host) == names.end())
-        pilot.certificate_name = names.front();
-    }
-    if (pilot.log_dir.empty()) {
-      const auto directory = options_.directory / "allotments";
-      std::error_code error;
-      std::filesystem::create_directories(directory, error);
-      if (error)
-        return fail(ErrorCode::Unavailable, "cannot create {}: {}", directory.string(), error.message());
-      pilot.log_dir = directory.string();
-    }
-    return pilot;
-  }
-
-  /// An engine that cannot serve its pool is said at the start; it may come back, so the master goes on.
   Result<void> start_providers() {
     if (options_.providers.empty() && ledger_.cluster().allotments().empty()) return {};
     provisioner_ = std::make_unique<Provisioner>(strand_, ledger_, auth_, services_.cluster_id);
     services_.provisioner = provisioner_.get();
-    for (const auto& [pool, given] : options_.providers) {
-      auto settings = given;
-      if (settings.program.empty())
-        settings.program = std::filesystem::read_symlink("/proc/self/exe").string();
-      DET_TRY(const auto pilot, pilot_settings(pool, settings));
-      auto provider = make_provider(settings, pilot);
-      if (const auto fine = provider->check(); !fine) {
-        if (fine.error().code() != ErrorCode::Unavailable)
-          return failed_precondition("resource pool {}: {}", pool, fine.error().message());
-        spdlog::warn("resource pool {}: {}", pool, fine.error().message());
-      }
-      provisioner_->add(pool, std::move(provider));
-    }
+    const MasterAddress address{.address = options_.address,
+                                .port = port(),
+                                .certificate_file = identity_ ? options_.tls_certificate : "",
+                                .names = certificate_names(),
+                                .directory = options_.directory};
+    DET_TRY([[maybe_unused]] const auto added,
+            add_providers(*provisioner_, options_.providers, address).map([] { return true; }));
     provisioner_->start();
     return {};
   }

@@ -94,9 +94,9 @@ std::unique_ptr<Provider> make_processes(const ProviderSettings& settings, const
 std::unique_ptr<Provider> make_provider(const ProviderSettings& settings, const PilotSettings& pilot) {
   switch (settings.type) {
     case ProviderType::Slurm: return make_slurm(settings, pilot);
-    case ProviderType::Ray:
+    case ProviderType::Ray: return make_ray(settings, pilot);
     case ProviderType::Kubernetes:
-    case ProviderType::Ssh:
+    case ProviderType::Ssh: return make_ssh(settings, pilot);
     case ProviderType::Process: return make_processes(settings, pilot);
   }
   return nullptr;

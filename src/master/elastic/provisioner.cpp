@@ -245,7 +245,9 @@ asio::awaitable<void> Provisioner::submit(Pool& pool, std::string id) {
   if (done) {
     spdlog::info("resource pool {}: asked for {} node(s) as {} ({})", pool.name, request.nodes, request.name,
                  *done);
-    event = cluster::AllotmentReported{.id = id, .engine_id = *done};
+    const auto* now = ledger_.cluster().allotment(id);  // its agent may have joined already
+    const bool running = now != nullptr && now->state == State::Running;
+    event = cluster::AllotmentReported{.id = id, .running = running, .engine_id = *done};
   } else if (done.error().code() == ErrorCode::Unavailable) {
     spdlog::warn("resource pool {}: {}", pool.name, done.error().message());
     event = cluster::AllotmentReported{.id = id, .reason = done.error().message()};
