@@ -9,7 +9,7 @@ say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 
 PACKAGES=(
   g++ cmake ninja-build ccache mold pkg-config git ca-certificates procps
-  libboost1.81-dev libboost-filesystem1.81-dev libboost-json1.81-dev libboost-url1.81-dev
+  libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev
   libsqlite3-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev
   libarchive-dev libcurl4-openssl-dev libssl-dev openssl libre2-dev libsodium-dev libgtest-dev libgmock-dev libbenchmark-dev libmimalloc-dev
   python3-venv python3-dev dataset-fashion-mnist

@@ -61,10 +61,6 @@ void make_own_checkpoint_storage(const std::filesystem::path& place, const std::
   }
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::size_t kUploadBytesMax = std::size_t{128} << 20;
 constexpr std::size_t kReportBytesMax = std::size_t{16} << 20;
 
@@ -293,11 +289,9 @@ class Server final : public Master {
     if (options_.providers.empty() && ledger_.cluster().allotments().empty()) return {};
     provisioner_ = std::make_unique<Provisioner>(strand_, ledger_, auth_, services_.cluster_id);
     services_.provisioner = provisioner_.get();
-    const MasterAddress address{.address = options_.address,
-                                .port = port(),
-                                .certificate_file = identity_ ? options_.tls_certificate : "",
-                                .names = certificate_names(),
-                                .directory = options_.directory};
+    const auto certificate = identity_ ? options_.tls_certificate : "";
+    const MasterAddress address{options_.address, port(), certificate, certificate_names(),
+                                options_.directory};
     DET_TRY([[maybe_unused]] const auto added,
             add_providers(*provisioner_, options_.providers, address).map([] { return true; }));
     provisioner_->start();

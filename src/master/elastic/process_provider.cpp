@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <boost/process.hpp>
 #include <filesystem>
 #include <fstream>
 
