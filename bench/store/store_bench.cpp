@@ -32,7 +32,7 @@ double seconds_per_case = 2;
 /// A store in a new file, which is removed at the end.
 class Scratch {
  public:
-  explicit Scratch(WriterOptions options = {}) {
+  explicit Scratch(SqliteSettings options = {}) {
     remove();
     auto opened = open_sqlite(path(), std::move(options));
     if (!opened) {
@@ -167,9 +167,9 @@ int main(int argc, char** argv) {
   std::printf("%-20s %-24s %6s %12s %9s %9s\n", "mode", "reports", "n", "per second", "p50 ms", "p99 ms");
   struct Mode {
     const char* name;
-    WriterOptions options;
+    SqliteSettings options;
   };
-  WriterOptions as_shipped, single, growing, unsynced;
+  SqliteSettings as_shipped, single, growing, unsynced;
   single.transaction_bytes_max = 1;
   growing.reserve_log = false;
   unsynced.sync_every_commit = false;

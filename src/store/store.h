@@ -152,6 +152,8 @@ class Store {
   virtual bool overloaded() const = 0;
   /// Whether commits wait for space on the disk.
   virtual bool disk_full() const = 0;
+  /// Whether commits wait for a database server that cannot be reached.
+  virtual bool unreachable() const = 0;
 
   // What a restarted master needs.
   virtual std::optional<Snapshot> latest_snapshot() = 0;

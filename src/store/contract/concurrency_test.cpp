@@ -13,7 +13,7 @@ namespace {
 TEST(Concurrency, CommitsOfManyThreadsAreWholeAndSeenAfterTheirAcknowledgement) {
   constexpr int kThreads = 4, kCommits = 300;
   const TemporaryDirectory directory;
-  WriterOptions options;
+  SqliteSettings options;
   options.checkpoint_pages = 100;
   const auto store = *open_sqlite(directory.path() / "det.db", options);
   std::atomic<int> done_count = 0, ended = 0;
@@ -68,7 +68,7 @@ TEST(Concurrency, MoreReadersThanConnectionsWaitForOneAnother) {
 
 TEST(Concurrency, AFullQueueSaysSoAndThenMakesTheCallerWait) {
   const TemporaryDirectory directory;
-  WriterOptions options;
+  SqliteSettings options;
   options.overloaded_bytes = 10'000;
   options.queue_bytes_max = 100'000;
   const auto store = *open_sqlite(directory.path() / "det.db", options);
@@ -93,7 +93,7 @@ TEST(Concurrency, AFullQueueSaysSoAndThenMakesTheCallerWait) {
 
 TEST(Concurrency, ACallbackMayCommitEvenWhenTheQueueIsFull) {
   const TemporaryDirectory directory;
-  WriterOptions options;
+  SqliteSettings options;
   options.queue_bytes_max = 1;
   const auto store = *open_sqlite(directory.path() / "det.db", options);
   std::atomic<bool> done = false;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "det/store/sqlite/sqlite.h"
 #include "det/store/sqlite/sqlite_store.h"
 
 namespace det::store {
@@ -29,21 +30,30 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-/// A kind of database, and how to open one in a directory.
+/// A kind of database, and how to open the one of a directory.
 struct Backend {
   const char* name;
-  std::function<Result<std::unique_ptr<Store>>(const std::filesystem::path& directory)> open;
+  std::function<Result<std::unique_ptr<Store>>(const std::filesystem::path& directory,
+                                               const WriterOptions& options)>
+      open;
+  /// To look at the rows themselves.
+  std::function<std::unique_ptr<Connection>(const std::filesystem::path& directory)> connect;
 };
 
 inline void PrintTo(const Backend& backend, std::ostream* out) {
   *out << backend.name;
 }
 
-inline const Backend kSqlite{"sqlite", [](const std::filesystem::path& directory) {
-                               WriterOptions options;
-                               options.checkpoint_pages = 256;  // reserves little, checkpoints often
-                               return open_sqlite(directory / "det.db", options);
-                             }};
+inline const Backend kSqlite{
+    "sqlite",
+    [](const std::filesystem::path& directory, const WriterOptions& options) {
+      SqliteSettings settings{options};
+      settings.checkpoint_pages = 256;  // reserves little, checkpoints often
+      return open_sqlite(directory / "det.db", settings);
+    },
+    [](const std::filesystem::path& directory) {
+      return std::make_unique<SqliteConnection>(directory / "det.db", SqliteConnection::Mode::Write);
+    }};
 
 /// What every backend must do. `store` can be closed and opened again by `reopen`.
 class StoreContract : public testing::TestWithParam<Backend> {
@@ -52,7 +62,7 @@ class StoreContract : public testing::TestWithParam<Backend> {
 
   void reopen() {
     store.reset();
-    auto opened = GetParam().open(directory.path());
+    auto opened = GetParam().open(directory.path(), {});
     ASSERT_TRUE(opened) << opened.error().message();
     store = *std::move(opened);
   }
@@ -63,6 +73,15 @@ class StoreContract : public testing::TestWithParam<Backend> {
     (all.emplace_back(std::move(changes)), ...);
     store->commit(std::move(all), [] {});
     store->flush();
+  }
+
+  std::unique_ptr<Connection> connect() { return GetParam().connect(directory.path()); }
+  /// What the database says itself.
+  std::int64_t count(const char* sql) {
+    const auto connection = connect();
+    Query query(*connection, sql);
+    query.next();
+    return query.get<std::int64_t>();
   }
 
   TemporaryDirectory directory;

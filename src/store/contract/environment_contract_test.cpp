@@ -14,10 +14,7 @@ class EnvironmentContract : public StoreContract {
             .report_time = Time{run * 10}};
   }
   std::int64_t kept() {
-    Connection connection(directory.path() / "det.db", Connection::Mode::Read);
-    Query query(connection, OneTimeSql{"SELECT count(*) FROM environments"});
-    query.next();
-    return query.get<std::int64_t>();
+    return count("SELECT COUNT(*) FROM environments");
   }
 };
 

@@ -10,7 +10,6 @@ namespace det::store {
 
 namespace {
 
-constexpr std::int64_t kRowsAtOnce = 4096;
 constexpr int kBlocksAtOnce = 32;
 
 struct CurveSums {
@@ -120,12 +119,7 @@ struct StaleBlock {
 };
 
 std::vector<StaleBlock> read_stale_blocks(Connection& connection, int limit) {
-  Query query(connection, R"sql(
-SELECT trial_id, metric_group, up_to_batches
-FROM metric_blocks INDEXED BY stale_metric_blocks
-WHERE sums IS NULL
-LIMIT ?
-)sql");
+  Query query(connection, connection.dialect().stale_blocks);
   query.bind(limit);
   std::vector<StaleBlock> blocks;
   while (query.next()) {
@@ -140,8 +134,8 @@ LIMIT ?
 void renew_block(Connection& connection, const StaleBlock& stale) {
   const auto& [trial, group, up_to] = stale;
   const auto after = block_before(connection, trial, group, up_to);
-  const auto rows = rows_between(connection, trial, group, after, up_to, kRowsAtOnce);
-  const bool all = rows.size() < static_cast<std::size_t>(kRowsAtOnce);
+  const auto rows = rows_between(connection, trial, group, after, up_to, kRowsAdvancedAtOnce);
+  const bool all = rows.size() < static_cast<std::size_t>(kRowsAdvancedAtOnce);
   if (all) drop_block(connection, trial, group, up_to);
   write_blocks(connection, trial, group, rows, all);
 }
@@ -158,9 +152,13 @@ void advance_stored_sums(Connection& connection, TrialId trial, const std::strin
 std::int64_t advance_sums(Connection& connection, TrialId trial, const std::string& group) {
   const auto in_blocks = blocks_up_to(connection, trial, group);
   constexpr auto kEnd = std::numeric_limits<std::int64_t>::max();
-  write_blocks(connection, trial, group, rows_between(connection, trial, group, in_blocks, kEnd, kRowsAtOnce),
+  write_blocks(connection, trial, group, rows_between(connection, trial, group, in_blocks, kEnd, kRowsAdvancedAtOnce),
                false);
   advance_stored_sums(connection, trial, group);
+  return summed_up_to(connection, trial, group);
+}
+
+std::int64_t summed_up_to(Connection& connection, TrialId trial, const std::string& group) {
   return std::max(blocks_up_to(connection, trial, group), read_sums(connection, trial, group).up_to_batches);
 }
 

@@ -139,26 +139,28 @@ std::int64_t LogWriter::origin_number(std::int64_t task, const LogRecord& line) 
   Query find(connection_, R"sql(
 SELECT number
 FROM log_origins
-WHERE task = ? AND allocation_id = ? AND agent_id = ? AND container_id = ? AND rank IS ? AND source = ? AND stdtype = ?
+WHERE task = ? AND allocation_id = ? AND agent_id = ? AND container_id = ? AND rank IS NOT DISTINCT FROM ? AND source = ? AND stdtype = ?
 )sql");
   find.bind(task, line.allocation_id, line.agent_id, line.container_id, line.rank, line.source, line.stdtype);
   if (find.next()) return origins_[key] = find.get<std::int64_t>();
-  Query(connection_, R"sql(
+  Query added(connection_, R"sql(
 INSERT INTO log_origins (task, allocation_id, agent_id, container_id, rank, source, stdtype)
 VALUES (?, ?, ?, ?, ?, ?, ?)
-)sql")
-      .bind(task, line.allocation_id, line.agent_id, line.container_id, line.rank, line.source, line.stdtype)
-      .run();
-  return origins_[key] = sqlite3_last_insert_rowid(connection_.handle());
+RETURNING number
+)sql");
+  added.bind(task, line.allocation_id, line.agent_id, line.container_id, line.rank, line.source,
+             line.stdtype);
+  added.next();
+  return origins_[key] = added.get<std::int64_t>();
 }
 
 std::vector<LogRecord> read_logs(Connection& connection, const LogQuery& wanted) {
   const auto task = find_task(connection, wanted.task_id);
   if (!task) return {};
-  Conditions origins;
+  Conditions origins(connection);
   origins.add("task = ?", *task);
   const bool by_origin = add_origin_conditions(wanted, origins);
-  Conditions conditions;
+  Conditions conditions(connection);
   conditions.add("logs.task = ?", *task);
   conditions.add("logs.id > ?", std::max(wanted.after_id, dropped_up_to(connection, *task)));
   if (wanted.before_id) conditions.add("logs.id < ?", *wanted.before_id);
@@ -170,17 +172,17 @@ std::vector<LogRecord> read_logs(Connection& connection, const LogQuery& wanted)
   conditions.add_in("level", texts(wanted.levels));
   if (wanted.after) conditions.add("time > ?", wanted.after->microseconds);
   if (wanted.before) conditions.add("time < ?", wanted.before->microseconds);
-  if (!wanted.search.empty()) conditions.add("instr(line, CAST(? AS BLOB)) > 0", wanted.search);
+  if (!wanted.search.empty()) conditions.add(connection.dialect().line_contains, wanted.search);
   Query query(connection, OneTimeSql{fmt::format(R"sql(
 SELECT logs.id, allocation_id, agent_id, container_id, rank, source, stdtype, level, partial, time, line
 FROM logs
-CROSS JOIN log_origins ON number = origin
+LEFT JOIN log_origins ON number = origin
 {}ORDER BY logs.id {}
 LIMIT ?
 )sql",
                                                  conditions.where(), wanted.descending ? "DESC" : "ASC")});
   conditions.bind(query);
-  query.bind(wanted.limit > 0 ? wanted.limit : std::int64_t{-1});
+  query.bind(limit_or_all(wanted.limit));
   return collect<LogRecord>(query, [&](Query& row) {
     LogRecord r;
     r.task_id = wanted.task_id;

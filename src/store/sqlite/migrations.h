@@ -25,7 +25,7 @@ std::span<const Migration> built_in_migrations();
 ///
 /// Refuses a file that is not ours, a schema newer than this program, and one
 /// that was made by other text than ours. `before_statement` is for tests that crash.
-Result<void> migrate(Connection& connection, std::span<const Migration> migrations,
+Result<void> migrate(SqliteConnection& connection, std::span<const Migration> migrations,
                      const std::function<void()>& before_statement = {});
 
 }  // namespace det::store
