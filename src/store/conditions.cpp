@@ -43,7 +43,13 @@ void Conditions::add_in(std::string_view column, std::vector<Value> values, bool
 }
 
 void Conditions::bind(Query& query) const {
-  for (const auto& value : values_) std::visit([&](const auto& v) { query.bind(v); }, value);
+  for (const auto& value : values_)
+    if (const auto* raw = std::get_if<Raw>(&value))
+      query.bind(Bytes{raw->bytes});
+    else if (const auto* number = std::get_if<std::int64_t>(&value))
+      query.bind(*number);
+    else
+      query.bind(std::get<std::string>(value));
 }
 
 std::int64_t count_rows(Connection& connection, std::string_view table, const Conditions& conditions) {

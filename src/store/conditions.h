@@ -14,7 +14,10 @@ namespace det::store {
 /// text; values are always parameters.
 class Conditions {
  public:
-  using Value = std::variant<std::int64_t, std::string>;
+  struct Raw {
+    std::string bytes;
+  };
+  using Value = std::variant<std::int64_t, std::string, Raw>;
 
   explicit Conditions(const Connection& connection) : dialect_(&connection.dialect()) {}
 

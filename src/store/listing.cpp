@@ -11,7 +11,8 @@ constexpr std::string_view kNumTrials = "(SELECT COUNT(*) FROM trials WHERE expe
 constexpr std::string_view kCheckpointCount =
     "(SELECT COUNT(*) FROM checkpoints WHERE experiment_id = experiments.id AND state <> 'Deleted')";
 constexpr std::string_view kCheckpointBytes =
-    "(SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM checkpoints WHERE experiment_id = experiments.id AND "
+    "(SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM checkpoints WHERE experiment_id = experiments.id "
+    "AND "
     "state <> 'Deleted')";
 
 // A column of the best trial. A metric that is not a number ranks worse than every number.
@@ -62,9 +63,11 @@ Conditions conditions_of(Connection& connection, const ExperimentQuery& query) {
     conditions.add(R"sql(project_id NOT IN (
   SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE ? IN (p.archived, w.archived)))sql",
                    std::int64_t{1});
-  if (!query.name.empty()) conditions.add(fmt::format("{}(lower(name), ?) > 0", dialect.position), to_lower(query.name));
+  if (!query.name.empty())
+    conditions.add(fmt::format("{}(lower(name), ?) > 0", dialect.position), to_lower(query.name));
   if (!query.description.empty())
-    conditions.add(fmt::format("{}(lower(description), ?) > 0", dialect.position), to_lower(query.description));
+    conditions.add(fmt::format("{}(lower(description), ?) > 0", dialect.position),
+                   to_lower(query.description));
   for (const auto& label : query.labels)
     conditions.add("id IN (SELECT experiment_id FROM experiment_labels WHERE label = ?)", label);
   conditions.add_in("owner", numbers_of(query.owners));
@@ -115,14 +118,14 @@ ExperimentList read_experiment_list(Connection& connection, const ExperimentQuer
               OneTimeSql{fmt::format(R"sql(
 SELECT id, state, name, description, notes, labels, model_definition_bytes, owner, job_id, resource_pool, start_time,
        end_time, progress, archived, forked_from, error, project_id, searcher, searcher_metric,
-       {}, {}, {}, {}, {}
+       {} AS num_trials, {} AS checkpoint_count, {} AS checkpoint_bytes, {} AS best_metric, {} AS best_trial
 FROM experiments
 WHERE id IN (SELECT id FROM experiments {} {})
 {}
 )sql",
                                      kNumTrials, kCheckpointCount, kCheckpointBytes,
-                                     of_best_trial(dialect, "best_metric"), of_best_trial(dialect, "id"), conditions.where(),
-                                     order_by(column, wanted.page.descending) + kLimit,
+                                     of_best_trial(dialect, "best_metric"), of_best_trial(dialect, "id"),
+                                     conditions.where(), order_by(column, wanted.page.descending) + kLimit,
                                      order_by(column, wanted.page.descending))});
   conditions.bind(query);
   bind_page(query, wanted.page, list.total);

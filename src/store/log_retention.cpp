@@ -23,7 +23,8 @@ WHERE kind = 'trial' AND id IN (SELECT id FROM trials WHERE experiment_id = ?)
 
 void put_configured_retention(Connection& connection, ExperimentId experiment, std::optional<int> days) {
   if (!days) return;
-  Query(connection, "INSERT INTO log_retention (kind, id, days) VALUES ('experiment', ?, ?) ON CONFLICT DO NOTHING")
+  Query(connection,
+        "INSERT INTO log_retention (kind, id, days) VALUES ('experiment', ?, ?) ON CONFLICT DO NOTHING")
       .bind(experiment, std::int64_t{*days})
       .run();
 }

@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 
+#include "det/store/postgres/postgres_server.h"
+#include "det/store/postgres/postgres_store.h"
 #include "det/store/sqlite/sqlite.h"
 #include "det/store/sqlite/sqlite_store.h"
 
@@ -38,27 +40,50 @@ struct Backend {
       open;
   /// To look at the rows themselves.
   std::function<std::unique_ptr<Connection>(const std::filesystem::path& directory)> connect;
+  /// At the end.
+  std::function<void(const std::filesystem::path& directory)> remove = nullptr;
 };
 
 inline void PrintTo(const Backend& backend, std::ostream* out) {
   *out << backend.name;
 }
 
-inline const Backend kSqlite{
-    "sqlite",
+inline const Backend kSqlite{"sqlite",
+                             [](const std::filesystem::path& directory, const WriterOptions& options) {
+                               SqliteSettings settings{options};
+                               settings.checkpoint_pages = 256;  // reserves little, checkpoints often
+                               return open_sqlite(directory / "det.db", settings);
+                             },
+                             [](const std::filesystem::path& directory) {
+                               return std::make_unique<SqliteConnection>(directory / "det.db",
+                                                                         SqliteConnection::Mode::Write);
+                             }};
+
+inline const Backend kPostgres{
+    "postgres",
     [](const std::filesystem::path& directory, const WriterOptions& options) {
-      SqliteSettings settings{options};
-      settings.checkpoint_pages = 256;  // reserves little, checkpoints often
-      return open_sqlite(directory / "det.db", settings);
+      return open_postgres(PostgresServer::shared().database(directory.filename().string()), options,
+                           {.holder = "test", .on_wait = nullptr, .give_up = nullptr});
     },
     [](const std::filesystem::path& directory) {
-      return std::make_unique<SqliteConnection>(directory / "det.db", SqliteConnection::Mode::Write);
+      return std::make_unique<PostgresConnection>(PostgresServer::shared().url(directory.filename().string()),
+                                                  PostgresConnection::Mode::Write);
+    },
+    [](const std::filesystem::path& directory) {
+      PostgresServer::shared().drop(directory.filename().string());
     }};
+
+/// Each of them must do the same.
+inline const auto kBackends = testing::Values(kSqlite, kPostgres);
 
 /// What every backend must do. `store` can be closed and opened again by `reopen`.
 class StoreContract : public testing::TestWithParam<Backend> {
  protected:
   void SetUp() override { reopen(); }
+  void TearDown() override {
+    store.reset();
+    if (GetParam().remove) GetParam().remove(directory.path());
+  }
 
   void reopen() {
     store.reset();

@@ -31,8 +31,7 @@ class MetricContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, MetricContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, MetricContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(MetricContract, ReportComesBackAsItWasAdded) {
   auto r = report(1, 2, "validation", 100,
@@ -291,7 +290,7 @@ class LongCurve : public MetricContract {
   static constexpr int kReports = 10'000;
 };
 
-INSTANTIATE_TEST_SUITE_P(, LongCurve, testing::Values(kSqlite), [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, LongCurve, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(LongCurve, ARewindKeepsTheSumsOfWhatStays) {
   commit(RewindTrial{TrialId(1), 2, 80'005});

@@ -317,11 +317,14 @@ std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery
       std::string(kSelect) +
       "WHERE trial_id = ? AND metric_group = ? AND batches > ? AND batches <= ? ORDER BY batches LIMIT ?";
   std::vector<MetricRecord> records;
-  for (const auto& group : read_metric_groups(connection, wanted.trial)) {
-    if (wanted.group && *wanted.group != group) continue;
+  std::vector<std::string> groups;
+  if (!wanted.group)
+    groups = read_metric_groups(connection, wanted.trial);
+  else if (!being_purged(connection, wanted.trial))
+    groups.push_back(*wanted.group);
+  for (const auto& group : groups) {
     Query query(connection, sql);
-    query.bind(wanted.trial, group, wanted.after_batches, wanted.up_to_batches,
-               limit_or_all(wanted.limit));
+    query.bind(wanted.trial, group, wanted.after_batches, wanted.up_to_batches, limit_or_all(wanted.limit));
     while (query.next()) records.push_back(read_row(query));
   }
   std::stable_sort(records.begin(), records.end(),

@@ -67,7 +67,7 @@ class MetricWriter {
   std::map<Curve, std::int64_t>
       begun_;  // the run before whose first report nothing of earlier runs is left beyond
   struct Unsummed {
-    int rows = 0;  ///< since the sums of the curve were advanced
+    int rows = 0;                     ///< since the sums of the curve were advanced
     std::int64_t up_to_batches = -1;  ///< the sums cover no row after these
   };
   std::map<Curve, Unsummed> unsummed_;

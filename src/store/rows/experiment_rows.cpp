@@ -90,7 +90,8 @@ std::optional<std::vector<std::string>> stored_labels(Connection& connection, Ex
 void put_labels(Connection& connection, const ExperimentRecord& record) {
   Query(connection, "DELETE FROM experiment_labels WHERE experiment_id = ?").bind(record.id).run();
   for (const auto& label : record.labels)
-    Query(connection, "INSERT INTO experiment_labels (experiment_id, label) VALUES (?, ?) ON CONFLICT DO NOTHING")
+    Query(connection,
+          "INSERT INTO experiment_labels (experiment_id, label) VALUES (?, ?) ON CONFLICT DO NOTHING")
         .bind(record.id, label)
         .run();
 }

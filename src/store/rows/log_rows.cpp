@@ -42,6 +42,12 @@ std::vector<Conditions::Value> texts(const std::vector<std::string>& values) {
   return {values.begin(), values.end()};
 }
 
+std::string values(std::size_t rows) {
+  std::string text;
+  while (rows-- > 0) text += rows > 0 ? "(?, ?, ?, ?, ?, ?, ?), " : "(?, ?, ?, ?, ?, ?, ?)";
+  return text;
+}
+
 bool same_origin(const LogRecord& a, const LogRecord& b) {
   return a.task_id == b.task_id && a.allocation_id == b.allocation_id && a.agent_id == b.agent_id &&
          a.container_id == b.container_id && a.rank == b.rank && a.source == b.source &&
@@ -101,18 +107,29 @@ void LogWriter::forget() {
 }
 
 void LogWriter::insert(const std::vector<LogRecord>& lines, std::size_t from) {
+  constexpr auto kInsert = "INSERT INTO logs (id, task, origin, level, partial, time, line) VALUES ";
+  static const auto one = kInsert + values(1);
+  const auto at_once = connection_.dialect().rows_at_once;
+  const auto many = at_once > 1 && lines.size() - from >= at_once ? kInsert + values(at_once) : "";
   Origin origin;
-  for (std::size_t i = from; i < lines.size(); ++i) {
-    const auto& line = lines[i];
-    if (i == from || !same_origin(line, lines[i - 1])) {
-      origin.task = task_number(line.task_id);
-      origin.number = origin_number(origin.task, line);
+  std::size_t i = from;
+  while (i < lines.size()) {
+    const std::size_t rows = lines.size() - i >= at_once ? at_once : 1;
+    // Origins first: they have statements of their own.
+    std::vector<Origin> origins;
+    for (std::size_t n = i; n < i + rows; ++n) {
+      if (n == from || !same_origin(lines[n], lines[n - 1])) {
+        origin.task = task_number(lines[n].task_id);
+        origin.number = origin_number(origin.task, lines[n]);
+      }
+      origins.push_back(origin);
     }
-    Query(connection_,
-          "INSERT INTO logs (id, task, origin, level, partial, time, line) VALUES (?, ?, ?, ?, ?, ?, ?)")
-        .bind(++last_id_, origin.task, origin.number, line.level, line.partial, line.timestamp,
-              Bytes{line.log})
-        .run();
+    Query query(connection_, rows == 1 ? one : many);
+    for (const auto& [task, number] : origins) {
+      const auto& line = lines[i++];
+      query.bind(++last_id_, task, number, line.level, line.partial, line.timestamp, Bytes{line.log});
+    }
+    query.run();
   }
 }
 
@@ -172,7 +189,8 @@ std::vector<LogRecord> read_logs(Connection& connection, const LogQuery& wanted)
   conditions.add_in("level", texts(wanted.levels));
   if (wanted.after) conditions.add("time > ?", wanted.after->microseconds);
   if (wanted.before) conditions.add("time < ?", wanted.before->microseconds);
-  if (!wanted.search.empty()) conditions.add(connection.dialect().line_contains, wanted.search);
+  if (!wanted.search.empty())
+    conditions.add(connection.dialect().line_contains, Conditions::Raw{wanted.search});
   Query query(connection, OneTimeSql{fmt::format(R"sql(
 SELECT logs.id, allocation_id, agent_id, container_id, rank, source, stdtype, level, partial, time, line
 FROM logs

@@ -62,8 +62,7 @@ WorkloadPage read_workloads(Connection& connection, const WorkloadQuery& wanted)
   static const auto descending = std::string(kKeys) + std::string(kDescending);
   Query query(connection, wanted.descending ? descending : ascending);
   query.bind(reports && wanted.training, wanted.trial, reports && wanted.validation, wanted.trial,
-             wanted.checkpoints, wanted.trial, limit_or_all(wanted.limit),
-             page.offset);
+             wanted.checkpoints, wanted.trial, limit_or_all(wanted.limit), page.offset);
   const auto keys = collect<Key>(query, [](Query& row) {
     Key key;
     row.read(key.batches, key.kind, key.number, key.uuid);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 namespace det::store {
@@ -11,7 +12,7 @@ struct Dialect {
   std::string_view integers, texts;
   /// A function: the first place of the second text in the first, from 1; 0: nowhere.
   std::string_view position;
-  /// Whether the bytes of `line` hold the text of a parameter.
+  /// Whether the bytes of `line` hold those of a parameter.
   std::string_view line_contains;
   /// Whether `best_metric` is not a number.
   std::string_view best_metric_is_nan;
@@ -19,6 +20,8 @@ struct Dialect {
   std::string_view stale_blocks;
   /// Whether an UPDATE looks into indexes only where an indexed value really changes.
   bool compares_indexed_values = false;
+  /// How many rows one INSERT brings at best.
+  std::size_t rows_at_once = 1;
   /// Whether texts may hold the character NUL.
   bool stores_nul = true;
 };

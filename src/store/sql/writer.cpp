@@ -160,7 +160,8 @@ bool Writer::wait(const SqlError& error) {
         error.disk_full()
             ? fmt::format("the disk is full: cannot write {}. Changes wait until there is space ({})",
                           options_.name, error.what())
-            : fmt::format("{} cannot be reached. Changes wait until it can ({})", options_.name, error.what()));
+            : fmt::format("{} cannot be reached. Changes wait until it can ({})", options_.name,
+                          error.what()));
   std::unique_lock lock(mutex_);
   work_.wait_for(lock, options_.retry_after, [&] { return stopping_ || deposed_; });
   return !stopping_ && !deposed_;

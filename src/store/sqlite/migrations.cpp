@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kApplicationId = 0x64657453;  // "detS"
 
-// FNV-1a: tells an edited file, not an attacker.
+// FNV-1a.
 std::string checksum(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -90,6 +90,10 @@ Result<void> check_applied(SqliteConnection& connection, std::span<const Migrati
 }
 
 }  // namespace
+
+std::string checksum_of(const Migration& migration) {
+  return checksum(migration.sql);
+}
 
 Result<void> migrate(SqliteConnection& connection, std::span<const Migration> migrations,
                      const std::function<void()>& before_statement) {

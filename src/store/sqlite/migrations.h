@@ -17,6 +17,9 @@ struct Migration {
   std::string_view sql;
 };
 
+/// Tells an edited file, not an attacker.
+std::string checksum_of(const Migration& migration);
+
 /// Those built into this program, ascending.
 std::span<const Migration> built_in_migrations();
 

@@ -42,7 +42,8 @@ SqliteError::SqliteError(sqlite3* database, int code, std::string_view doing)
     : SqliteError(database, code, doing, system_errno(database, code)) {}
 
 SqliteError::SqliteError(sqlite3* database, int code, std::string_view doing, int system_errno)
-    : SqlError(kind_of(extended(database, code), system_errno), describe(database, code, doing, system_errno)),
+    : SqlError(kind_of(extended(database, code), system_errno),
+               describe(database, code, doing, system_errno)),
       code_(extended(database, code)) {}
 
 SqliteConnection::SqliteConnection(const std::filesystem::path& path, Mode mode) {
@@ -65,10 +66,11 @@ const Dialect& SqliteConnection::dialect() const {
       .integers = "(SELECT value FROM json_each(?))",
       .texts = "(SELECT value FROM json_each(?))",
       .position = "instr",
-      .line_contains = "instr(line, CAST(? AS BLOB)) > 0",
+      .line_contains = "instr(line, ?) > 0",
       .best_metric_is_nan = "typeof(best_metric) = 'text'",
-      .stale_blocks = "SELECT trial_id, metric_group, up_to_batches FROM metric_blocks INDEXED BY "
-                      "stale_metric_blocks WHERE sums IS NULL LIMIT ?",
+      .stale_blocks =
+          "SELECT trial_id, metric_group, up_to_batches FROM metric_blocks INDEXED BY "
+          "stale_metric_blocks WHERE sums IS NULL LIMIT ?",
   };
   return kDialect;
 }

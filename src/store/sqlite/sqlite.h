@@ -48,9 +48,7 @@ class SqliteStatement final : public Statement {
     sqlite3_reset(statement_);
     sqlite3_clear_bindings(statement_);
   }
-  bool is_null(int column) const override {
-    return sqlite3_column_type(statement_, column) == SQLITE_NULL;
-  }
+  bool is_null(int column) const override { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
   std::int64_t integer(int column) const override { return sqlite3_column_int64(statement_, column); }
   double number(int column) const override;
   std::string_view bytes(int column) const override;

@@ -63,11 +63,12 @@ Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& path, Sq
     require_wal(*connection);
     if (settings.reserve_log) prepare_log(*connection, path, settings.checkpoint_pages);
     settings.name = path.string();
-    return make_sql_store({.rest = std::make_shared<FileLock>(std::move(lock)),
-                           .transactions = std::make_unique<SqliteTransactions>(std::move(connection), settings),
-                           .writer = settings,
-                           .readers = std::make_unique<ReaderPool>(path),
-                           .watch = nullptr});
+    return make_sql_store(
+        {.rest = std::make_shared<FileLock>(std::move(lock)),
+         .transactions = std::make_unique<SqliteTransactions>(std::move(connection), settings),
+         .writer = settings,
+         .readers = std::make_unique<ReaderPool>(path),
+         .watch = nullptr});
   } catch (const SqliteError& error) {
     return fail(ErrorCode::Unavailable, "cannot open {}: {}{}", path.string(),
                 error.disk_full() ? "the disk is full; free some space and start again: " : "", error.what());
