@@ -97,6 +97,37 @@ Result<std::string> secret_in(const std::filesystem::path& file, const char* wha
   return token;
 }
 
+Result<void> put_secret(const std::filesystem::path& file, const std::string& secret) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const bool written =
+      fd >= 0 && ::write(fd, secret.data(), secret.size()) == static_cast<ssize_t>(secret.size());
+  if (fd >= 0) ::close(fd);
+  if (written) return {};
+  return fail(ErrorCode::Unavailable, "cannot write {}", file.string());
+}
+
+/// Masters on one database have the same secrets: those of the first. They are in the database, and from
+/// there in the directory of each.
+Result<void> share_secrets(store::Store& store, const MasterOptions& options) {
+  struct Shared {
+    const char *file, *key, *prefix;
+  };
+  for (const auto& [name, key, prefix] :
+       {Shared{"agent.token", "agent_token", "det_agent_"}, Shared{"webhook.key", "webhook_key", ""}}) {
+    const auto file = options.directory / name;
+    auto secret = store.setting(key);
+    if (!secret) {
+      DET_TRY(secret, secret_in(file, name, prefix));
+      std::vector<store::Change> changes;
+      changes.push_back(store::PutSetting{key, *secret});
+      store.commit(std::move(changes), [] {});
+      store.flush();
+    }
+    DET_TRY([[maybe_unused]] const auto put, put_secret(file, *secret).map([] { return true; }));
+  }
+  return {};
+}
+
 std::size_t body_limit(const http::Request& head) {
   for (const auto* path : {"/api/v1/experiments", "/api/v1/commands", "/api/v1/notebooks", "/api/v1/shells",
                            "/api/v1/tensorboards"})
@@ -108,7 +139,7 @@ std::size_t body_limit(const http::Request& head) {
 
 class Server final : public Master {
  public:
-  Server(asio::any_io_executor strand, MasterOptions options, std::unique_ptr<store::Store> store,
+  Server(asio::any_io_executor strand, MasterOptions options, std::shared_ptr<store::Store> store,
          std::string token, std::shared_ptr<const http::TlsIdentity> identity)
       : strand_(strand),
         options_(std::move(options)),
@@ -291,6 +322,9 @@ class Server final : public Master {
     if (store_->disk_full() && changes_something(operation))
       co_return fail(ErrorCode::Unavailable,
                      "the disk of the master is full; nothing was changed. Free some space and retry");
+    if (store_->unreachable() && changes_something(operation))
+      co_return fail(ErrorCode::Unavailable,
+                     "the database server cannot be reached; nothing was changed. Retry in a moment");
     co_return co_await check_rights(services_, operation, request, principal);
   }
 
@@ -419,7 +453,7 @@ class Server final : public Master {
 
   asio::any_io_executor strand_;
   MasterOptions options_;
-  std::unique_ptr<store::Store> store_;
+  std::shared_ptr<store::Store> store_;
   std::string agent_token_;
   std::shared_ptr<const http::TlsIdentity> identity_;  // null: plain HTTP
   asio::thread_pool pool_;
@@ -461,9 +495,14 @@ Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, Maste
   if (failed)
     return fail(ErrorCode::Unavailable, "cannot create the directory {}: {}", options.directory.string(),
                 failed.message());
-  store::SqliteOptions where{.path = options.directory / "determined.db",
-                             .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};
-  DET_TRY(auto store, store::open_sqlite(std::move(where)));
+  auto store = std::move(options.store);
+  if (store) {
+    DET_TRY([[maybe_unused]] const auto shared, share_secrets(*store, options).map([] { return true; }));
+  } else {
+    store::SqliteOptions where{.path = options.directory / "determined.db",
+                               .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};
+    DET_TRY(store, store::open_sqlite(std::move(where)));
+  }
   DET_TRY(auto token, secret_in(options.directory / "agent.token", "the agents' token", "det_agent_"));
   if (options.webhooks.signing_key.empty()) {
     DET_TRY(options.webhooks.signing_key,

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -109,6 +111,17 @@ void PostgresServer::drop(const std::string& name) {
 void PostgresServer::execute(const std::string& name, const std::string& sql) {
   PostgresConnection connection(url(name), PostgresConnection::Mode::Write);
   connection.execute(sql.c_str());
+}
+
+void PostgresServer::require_password(const std::string& user) {
+  const auto file = (directory_ / "data/pg_hba.conf").string();
+  std::string rules;
+  {
+    std::ifstream in(file);
+    rules.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  std::ofstream(file) << fmt::format("host all {} all scram-sha-256\n", user) << rules;
+  execute("postgres", "SELECT pg_reload_conf()");
 }
 
 void PostgresServer::start() {

@@ -26,6 +26,8 @@ class PostgresServer {
   std::string url(const std::string& name) const;
   /// Runs statements in the database of that name.
   void execute(const std::string& name, const std::string& sql);
+  /// From now on this user must show a password.
+  void require_password(const std::string& user);
   void start();
   /// Ends it at once, as a crash would.
   void crash();
