@@ -145,6 +145,7 @@ void write_epoch(PostgresConnection& connection, std::int64_t epoch, std::int64_
 }
 
 void resign(PostgresConnection& connection, std::int64_t epoch) noexcept {
+  if (!connection.alive()) return;
   try {
     Query(connection, "UPDATE leader_beats SET resigned = 1 WHERE epoch = ?").bind(epoch).run();
     connection.wait();

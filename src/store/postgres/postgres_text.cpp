@@ -53,6 +53,10 @@ std::string numbered_parameters(std::string_view sql) {
   return text;
 }
 
+bool holds_document(std::string_view column) {
+  return column == "triggers" || column == "resources";
+}
+
 std::string postgres_schema(std::string_view sql) {
   std::string text;
   for (std::size_t at = 0; at < sql.size();) {
@@ -67,8 +71,7 @@ std::string postgres_schema(std::string_view sql) {
     }
     constexpr std::string_view kOwnKey = "INTEGER PRIMARY KEY", kNoRowId = "WITHOUT ROWID";
     const auto word = word_at(sql, at);
-    // Columns that hold documents, whatever they were declared as: SQLite stores what it is given.
-    if (word == "triggers" || word == "resources") {
+    if (holds_document(word)) {
       const auto type = sql.find_first_not_of(' ', at + word.size());
       if (type != std::string_view::npos && word_at(sql, type) == "TEXT") {
         text += std::string(word) + " bytea";

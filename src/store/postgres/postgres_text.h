@@ -12,6 +12,10 @@ std::string numbered_parameters(std::string_view sql);
 /// texts that are ordered by their bytes.
 std::string postgres_schema(std::string_view sql);
 
+/// Whether a column of this name holds documents though it was declared as TEXT: SQLite stores what it is
+/// given.
+bool holds_document(std::string_view column);
+
 /// What PostgreSQL cannot hold in a text, NUL and bytes that are not UTF-8, becomes U+FFFD.
 std::string storable_text(std::string_view text);
 
