@@ -21,6 +21,7 @@
 #include "det/master/experiments/experiment_actions.h"
 #include "det/master/identity/request_limits.h"
 #include "det/master/identity/secret.h"
+#include "det/master/identity/secret_files.h"
 #include "det/master/ledger/even_clock.h"
 #include "det/master/logs/log_ring.h"
 #include "det/master/models/registry.h"
@@ -79,53 +80,6 @@ std::string setting(store::Store& store, const std::string& key, std::string (*m
   store.commit(std::move(changes), [] {});
   store.flush();
   return value;
-}
-
-/// A secret in a file that only its owner can read, made at the first start.
-Result<std::string> secret_in(const std::filesystem::path& file, const char* what, const char* prefix) {
-  if (std::ifstream in(file); in) {
-    std::string token;
-    std::getline(in, token);
-    if (!token.empty()) return token;
-  }
-  const auto token = prefix + random_secret();
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0 || ::write(fd, token.data(), token.size()) != static_cast<ssize_t>(token.size()) ||
-      ::fsync(fd) != 0)
-    return fail(ErrorCode::Unavailable, "cannot write {} to {}", what, file.string());
-  ::close(fd);
-  return token;
-}
-
-Result<void> put_secret(const std::filesystem::path& file, const std::string& secret) {
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written =
-      fd >= 0 && ::write(fd, secret.data(), secret.size()) == static_cast<ssize_t>(secret.size());
-  if (fd >= 0) ::close(fd);
-  if (written) return {};
-  return fail(ErrorCode::Unavailable, "cannot write {}", file.string());
-}
-
-/// Masters on one database have the same secrets: those of the first. They are in the database, and from
-/// there in the directory of each.
-Result<void> share_secrets(store::Store& store, const MasterOptions& options) {
-  struct Shared {
-    const char *file, *key, *prefix;
-  };
-  for (const auto& [name, key, prefix] :
-       {Shared{"agent.token", "agent_token", "det_agent_"}, Shared{"webhook.key", "webhook_key", ""}}) {
-    const auto file = options.directory / name;
-    auto secret = store.setting(key);
-    if (!secret) {
-      DET_TRY(secret, secret_in(file, name, prefix));
-      std::vector<store::Change> changes;
-      changes.push_back(store::PutSetting{key, *secret});
-      store.commit(std::move(changes), [] {});
-      store.flush();
-    }
-    DET_TRY([[maybe_unused]] const auto put, put_secret(file, *secret).map([] { return true; }));
-  }
-  return {};
 }
 
 std::size_t body_limit(const http::Request& head) {
@@ -497,7 +451,7 @@ Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, Maste
                 failed.message());
   auto store = std::move(options.store);
   if (store) {
-    DET_TRY([[maybe_unused]] const auto shared, share_secrets(*store, options).map([] { return true; }));
+    DET_TRY([[maybe_unused]] const auto shared, share_secrets(*store, options.directory).map([] { return true; }));
   } else {
     store::SqliteOptions where{.path = options.directory / "determined.db",
                                .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};

@@ -14,6 +14,7 @@ import subprocess
 import pytest
 from cluster import BINARY, PYTHON, REPOSITORY
 from images import WHOLE, few_images
+from postgres import PostgresServer
 
 PAGES = sorted((REPOSITORY / "docs" / "guide").glob("*.md"))
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -21,7 +22,7 @@ FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 
 def script_of(text):
     """The page as a shell script that says each command before it runs it and ends at the first that fails."""
-    lines = ["set -e"]
+    lines = ["set -e", "trap 'kill $(jobs -p) 2>/dev/null' EXIT"]
     for language, name, body in FENCE.findall(text):
         if name:
             lines += [f"cat > {shlex.quote(name)} <<'END OF THE FILE'", body.rstrip("\n"), "END OF THE FILE"]
@@ -40,8 +41,26 @@ def read_few_images(examples):
         config.write_text(config.read_text().replace(str(WHOLE), few))
 
 
+@pytest.fixture
+def server_of():
+    """What the page of PostgreSQL takes for granted: a server, and a database that its reader has made."""
+    started = []
+
+    def starter(page):
+        if page.stem != "postgresql":
+            return {}
+        server = PostgresServer()
+        started.append(server)
+        known = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGUSER": "det"}
+        return known | {"DB": server.database("determined")}
+
+    yield starter
+    for server in started:
+        server.end()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_command_of_the_guide_works(page, start, compiled, tmp_path):
+def test_every_command_of_the_guide_works(page, start, compiled, server_of, tmp_path):
     script = script_of(page.read_text())
     assert "$ det " in script, f"{page.name} shows no command"
     slots = re.search(r"det up --slots (\d+)", page.read_text())
@@ -62,6 +81,7 @@ def test_every_command_of_the_guide_works(page, start, compiled, tmp_path):
         "DET_PYTHON": cluster.python,
         "DET_CXX_CACHE": str(compiled.place),
         "PYTHONPATH": str(REPOSITORY / "python"),
+        **server_of(page),
     }
     done = subprocess.run(
         ["bash"],
