@@ -62,7 +62,11 @@ inline const Backend kSqlite{"sqlite",
 inline const Backend kPostgres{
     "postgres",
     [](const std::filesystem::path& directory, const WriterOptions& options) {
-      return open_postgres(PostgresServer::shared().database(directory.filename().string()), options,
+      auto& server = PostgresServer::shared();
+      // Tables are made once, and copied.
+      static const bool made [[maybe_unused]] =
+          open_postgres(server.database("contract"), {}, {.holder = "test"}).has_value();
+      return open_postgres(server.database(directory.filename().string(), "contract"), options,
                            {.holder = "test", .on_wait = nullptr, .give_up = nullptr});
     },
     [](const std::filesystem::path& directory) {

@@ -95,12 +95,13 @@ std::string PostgresServer::url(const std::string& name) const {
   return fmt::format("postgres://det@127.0.0.1:{}/{}", port_, name);
 }
 
-std::string PostgresServer::database(const std::string& name) {
+std::string PostgresServer::database(const std::string& name, const std::string& from) {
   PostgresConnection connection(url("postgres"), PostgresConnection::Mode::Write);
   Query query(connection, "SELECT COUNT(*) FROM pg_database WHERE datname = ?");
   query.bind(name);
   query.next();
-  if (query.get<std::int64_t>() == 0) connection.execute(fmt::format("CREATE DATABASE \"{}\"", name).c_str());
+  if (query.get<std::int64_t>() == 0)
+    connection.execute(fmt::format("CREATE DATABASE \"{}\" TEMPLATE \"{}\"", name, from).c_str());
   return url(name);
 }
 

@@ -20,8 +20,8 @@ class PostgresServer {
   /// One for all tests of this process.
   static PostgresServer& shared();
 
-  /// A database of that name, by TCP; made, empty, where it is not there.
-  std::string database(const std::string& name);
+  /// A database of that name, by TCP; made, as a copy of `from`, where it is not there.
+  std::string database(const std::string& name, const std::string& from = "template1");
   void drop(const std::string& name);
   std::string url(const std::string& name) const;
   /// Runs statements in the database of that name.
