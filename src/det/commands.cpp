@@ -97,6 +97,7 @@ struct MasterFlags {
     }
     DET_TRY([[maybe_unused]] const auto read, read_config_file().map([] { return true; }));
     if (!database.empty()) options.database = database;
+    if (!options.database.empty()) options.database = with_password(options.database);
     if (!certificate.empty() || !key.empty()) options.tls_certificate = certificate, options.tls_key = key;
     DET_TRY([[maybe_unused]] const auto whole,
             master::check_tls_files(options.tls_certificate, options.tls_key).map([] { return true; }));

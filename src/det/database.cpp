@@ -12,6 +12,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <thread>
 
+#include "det/base/text.h"
 #include "det/checkpoint/environment.h"
 #include "det/http/routing/status.h"
 #include "det/http/server/server.h"
@@ -106,8 +107,6 @@ Result<std::string> take_database(json::object& configuration) {
     target += fmt::format("{}={} ", known->second,
                           quoted(number ? std::to_string(*number) : std::string(value.get_string())));
   }
-  if (const auto password = environment_variable("DET_DB_PASSWORD"); !password.empty())
-    target += fmt::format("password={} ", quoted(password));
   configuration.erase("db");
   return target;
 }
@@ -116,6 +115,15 @@ void mask_database(json::object& configuration) {
   auto* section = configuration.if_contains("db");
   if (section == nullptr || !section->is_object()) return;
   if (auto* password = section->get_object().if_contains("password")) *password = "********";
+}
+
+std::string with_password(std::string target) {
+  const auto password = environment_variable("DET_DB_PASSWORD");
+  ::unsetenv("DET_DB_PASSWORD");  // no task needs it
+  if (password.empty()) return target;
+  if (target.find("://") == std::string::npos) return target + fmt::format("password={} ", quoted(password));
+  target += target.find('?') == std::string::npos ? '?' : '&';
+  return target + "password=" + percent_encode(password);
 }
 
 Result<void> check_database(const std::string& target) {

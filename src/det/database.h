@@ -15,7 +15,7 @@ namespace det::commands {
 ///       host: db.example.com
 ///       port: 5432
 ///       user: determined
-///       password: secret          # or DET_DB_PASSWORD, or PGPASSWORD, or ~/.pgpass
+///       password: secret          # or DET_DB_PASSWORD, PGPASSWORD, or ~/.pgpass
 ///       name: determined
 ///       ssl_mode: verify-full     # disable, allow, prefer, require, verify-ca
 ///       ssl_root_cert: ca.pem
@@ -28,6 +28,9 @@ void mask_database(json::object& configuration);
 
 /// That `--db` names a PostgreSQL server.
 Result<void> check_database(const std::string& target);
+
+/// The target with the password in the environment variable DET_DB_PASSWORD, which is then taken away.
+std::string with_password(std::string target);
 
 /// The store of a PostgreSQL database, once this master leads; until then calls to its address are answered
 /// with 503. Nothing: SIGINT or SIGTERM ended the wait.

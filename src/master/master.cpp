@@ -451,7 +451,11 @@ Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, Maste
                 failed.message());
   auto store = std::move(options.store);
   if (store) {
-    DET_TRY([[maybe_unused]] const auto shared, share_secrets(*store, options.directory).map([] { return true; }));
+    if (std::filesystem::exists(options.directory / "determined.db", failed))
+      spdlog::warn("{} is not used: the state is in PostgreSQL. 'det migrate' copies it there",
+                   (options.directory / "determined.db").string());
+    DET_TRY([[maybe_unused]] const auto shared,
+            share_secrets(*store, options.directory).map([] { return true; }));
   } else {
     store::SqliteOptions where{.path = options.directory / "determined.db",
                                .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};

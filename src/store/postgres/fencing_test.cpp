@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "det/store/contract/contract_fixture.h"
+#include "det/store/postgres/losing_proxy.h"
 
 namespace det::store {
 namespace {
@@ -54,6 +55,12 @@ class PostgresFencing : public testing::Test {
     std::int64_t last = 0, n = 0;
     while (in >> n) last = n;
     return last;
+  }
+  static std::string told(std::promise<std::string>& promise) {
+    auto future = promise.get_future();
+    if (future.wait_for(std::chrono::seconds(10)) != std::future_status::ready)
+      return "nothing in ten seconds";
+    return future.get();
   }
   static std::int64_t last_event(Store& store) {
     const auto events = store.events_after(0, 0);
@@ -142,7 +149,7 @@ TEST_F(PostgresFencing, ACommitOfAnEarlierEpochFailsInsideItsTransaction) {
   server.execute(name, "UPDATE leadership SET epoch = epoch + 1, holder = 'the next'");
   std::atomic<bool> acknowledged = false;
   first->commit({PutSetting{"k", "2"}}, [&] { acknowledged = true; });
-  EXPECT_EQ(deposed.get_future().get(), "another master writes to this database now");
+  EXPECT_EQ(told(deposed), "another master writes to this database now");
   EXPECT_FALSE(acknowledged);
   EXPECT_EQ(first->setting("k"), "1");
 }
@@ -154,7 +161,7 @@ TEST_F(PostgresFencing, AMasterThatDoesNothingNoticesTheNextLeaderAsWell) {
   const auto first = *open(std::move(options));
   server.execute(name,
                  "UPDATE leadership SET holder = 'the next'; UPDATE leader_beats SET epoch = epoch + 1");
-  EXPECT_EQ(deposed.get_future().get(), "another master has taken over (the next)");
+  EXPECT_EQ(told(deposed), "another master has taken over (the next)");
 }
 
 TEST_F(PostgresFencing, ASessionThatIsEndedCostsNothing) {
@@ -167,6 +174,23 @@ TEST_F(PostgresFencing, ASessionThatIsEndedCostsNothing) {
                      "WHERE datname = current_database() AND pid <> pg_backend_pid()");
     store->flush();
     EXPECT_EQ(last_event(*store), n);
+  }
+}
+
+TEST_F(PostgresFencing, ACommitWhoseAnswerIsLostIsFoundAndNotMadeAgain) {
+  server.database(name);
+  LosingProxy proxy(server.port());
+  const auto store = *open_postgres(fmt::format("postgres://det@127.0.0.1:{}/{}", proxy.port(), name),
+                                    {.retry_after = std::chrono::milliseconds(20)}, {.holder = "this test"});
+  for (int n = 1; n <= 5; ++n) {
+    proxy.lose_next_answer();
+    bool acknowledged = false;
+    store->commit({AddOwnLogs{{line("task", std::to_string(n))}}, AppendEvent{{n, Time{n}, "e"}}},
+                  [&] { acknowledged = true; });
+    store->flush();
+    EXPECT_TRUE(acknowledged && proxy.lost());
+    EXPECT_EQ(last_event(*store), n);
+    EXPECT_EQ(store->logs({.task_id = "task"}).size(), static_cast<std::size_t>(n));
   }
 }
 

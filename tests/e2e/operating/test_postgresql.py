@@ -146,6 +146,7 @@ def test_a_cluster_moves_to_postgresql_and_back(start, noisy, postgres, tmp_path
     cluster.options += ["--db", database]
     cluster.start_master()
     assert losses(cluster, experiment) == before and cluster.log_text(experiment) == lines
+    assert "determined.db is not used: the state is in PostgreSQL" in cluster.master.output()
     second = cluster.create(noisy)
     cluster.wait_for_state(second, "COMPLETED")
     cluster.master.kill()
