@@ -7,9 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
-#include <string_view>
+#include <string>
 
 namespace det::store {
 
@@ -21,6 +22,18 @@ sockaddr_in local(int port) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   return address;
+}
+
+// What was forwarded; nothing: the connection is over.
+std::string forward(int from, int to) {
+  std::array<char, 65'536> bytes;
+  const auto count = ::recv(from, bytes.data(), bytes.size(), 0);
+  for (ssize_t done = 0; done < count;) {
+    const auto sent = ::send(to, bytes.data() + done, static_cast<std::size_t>(count - done), MSG_NOSIGNAL);
+    if (sent <= 0) return "";
+    done += sent;
+  }
+  return {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(0, count))};
 }
 
 }  // namespace
@@ -39,7 +52,7 @@ LosingProxy::LosingProxy(int server_port) : server_port_(server_port) {
 LosingProxy::~LosingProxy() {
   stopping_ = true;
   thread_.join();
-  for (const auto& [client, server] : pairs_) {
+  for (const auto& [client, server, writes] : pairs_) {
     ::close(client);
     ::close(server);
   }
@@ -49,21 +62,21 @@ LosingProxy::~LosingProxy() {
 void LosingProxy::run() {
   while (!stopping_) {
     std::vector<pollfd> waited{{listener_, POLLIN, 0}};
-    for (const auto& [client, server] : pairs_) {
+    for (const auto& [client, server, writes] : pairs_) {
       waited.push_back({client, POLLIN, 0});
       waited.push_back({server, POLLIN, 0});
     }
     ::poll(waited.data(), waited.size(), 20);
     std::vector<Pair> kept;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      const auto& [client, server] = pairs_[i];
-      const bool fine = (waited[2 * i + 1].revents == 0 || forward(client, server, true)) &&
-                        (waited[2 * i + 2].revents == 0 || forward(server, client, false));
+      auto& pair = pairs_[i];
+      const bool fine = (waited[2 * i + 1].revents == 0 || to_server(pair)) &&
+                        (waited[2 * i + 2].revents == 0 || to_client(pair));
       if (fine) {
-        kept.push_back(pairs_[i]);
+        kept.push_back(pair);
       } else {
-        ::close(client);
-        ::close(server);
+        ::close(pair.client);
+        ::close(pair.server);
       }
     }
     pairs_ = std::move(kept);
@@ -83,18 +96,15 @@ void LosingProxy::run() {
 }
 
 // Whether the connection goes on.
-bool LosingProxy::forward(int from, int to, bool to_server) {
-  std::array<char, 65'536> bytes;
-  const auto count = ::recv(from, bytes.data(), bytes.size(), 0);
-  if (count <= 0) return false;
-  for (ssize_t done = 0; done < count;) {
-    const auto sent = ::send(to, bytes.data() + done, static_cast<std::size_t>(count - done), MSG_NOSIGNAL);
-    if (sent <= 0) return false;
-    done += sent;
-  }
-  const std::string_view text(bytes.data(), static_cast<std::size_t>(count));
-  if (!to_server || !losing_ || text.find("COMMIT") == std::string_view::npos) return true;
-  pollfd answer{to, POLLIN, 0};
+bool LosingProxy::to_client(const Pair& pair) {
+  return !forward(pair.server, pair.client).empty();
+}
+
+bool LosingProxy::to_server(Pair& pair) {
+  const auto sent = forward(pair.client, pair.server);
+  pair.writes |= sent.find("SET commit_number") != std::string::npos;
+  if (!pair.writes || !losing_ || sent.find("COMMIT") == std::string::npos) return !sent.empty();
+  pollfd answer{pair.server, POLLIN, 0};
   ::poll(&answer, 1, 10'000);
   losing_ = false;
   return false;

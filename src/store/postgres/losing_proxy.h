@@ -17,18 +17,20 @@ class LosingProxy {
   LosingProxy& operator=(const LosingProxy&) = delete;
 
   int port() const { return port_; }
-  /// The next COMMIT reaches the server, and its connection is cut before the answer.
+  /// The next COMMIT of a leader reaches the server, and its connection is cut before the answer.
   void lose_next_answer() { losing_ = true; }
   /// Whether that has happened.
   bool lost() const { return !losing_; }
 
  private:
   void run();
-  bool forward(int from, int to, bool to_server);
-
   struct Pair {
     int client, server;
+    bool writes = false;  ///< it is the session of a leader
   };
+  bool to_client(const Pair& pair);
+  bool to_server(Pair& pair);
+
   const int server_port_;
   int listener_ = -1;
   int port_ = 0;
