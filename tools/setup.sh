@@ -9,7 +9,7 @@ say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 
 PACKAGES=(
   g++ cmake ninja-build ccache mold pkg-config git ca-certificates procps
-  libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev
+  libboost1.81-dev libboost-filesystem1.81-dev libboost-json1.81-dev libboost-url1.81-dev
   libsqlite3-dev libpq-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev
   libarchive-dev libcurl4-openssl-dev libssl-dev openssl libre2-dev libsodium-dev libgtest-dev libgmock-dev libbenchmark-dev libmimalloc-dev
   python3-venv python3-dev dataset-fashion-mnist
@@ -17,6 +17,7 @@ PACKAGES=(
   openssh-server openssh-client rsync  # shells are SSH servers
   chromium  # the pages are tested in a real browser
   postgresql  # the tests start servers of their own
+  slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge  # tests bring up a Slurm of their own
 )
 
 missing=()
@@ -34,7 +35,14 @@ if [ ${#missing[@]} -gt 0 ]; then
   # PostgreSQL's package would make a cluster and start it.
   "${as_root[@]}" mkdir -p /etc/postgresql-common/createcluster.d
   echo 'create_main_cluster = false' | "${as_root[@]}" tee /etc/postgresql-common/createcluster.d/det.conf >/dev/null
+  # Tests start what they need themselves: a package that is installed here starts no daemon.
+  policy=/usr/sbin/policy-rc.d
+  if [ ! -e "$policy" ]; then
+    trap '"${as_root[@]}" rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin "$policy"
+  fi
   DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  if [ -n "$(trap -p EXIT)" ]; then "${as_root[@]}" rm -f "$policy"; trap - EXIT; fi
 fi
 
 wanted="$(sha256sum tools/requirements.txt | cut -d' ' -f1)"

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import circles
 
-PURE = ("base", "access", "config", "search", "scheduler", "experiment", "task", "api", "cluster", "forecast")
+PURE = ("base", "access", "config", "search", "scheduler", "elastic", "experiment", "task", "api", "cluster", "forecast")
 _IO = ("http", "checkpoint", "store")
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "base": (),
@@ -27,11 +27,12 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "config": ("base",),
     "search": ("base", "config"),
     "scheduler": ("base",),
+    "elastic": ("base",),
     "experiment": ("base", "config", "search"),
     "api": ("base", "config"),
     "task": ("base",),
-    "cluster": ("base", "config", "search", "scheduler", "experiment", "task", "api"),
-    "forecast": ("base", "config", "search", "scheduler", "experiment", "task", "api", "cluster"),
+    "cluster": ("base", "config", "search", "scheduler", "elastic", "experiment", "task", "api"),
+    "forecast": ("base", "config", "search", "scheduler", "elastic", "experiment", "task", "api", "cluster"),
     "http": ("base",),
     "checkpoint": ("base", "config"),
     "store": ("base", "config", "experiment", "task"),

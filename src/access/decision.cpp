@@ -61,8 +61,7 @@ Decision decide_basic(const Caller& caller, Permission permission, const Object&
 Decision decide_by_roles(const Caller& caller, Permission asked, const Object& object) {
   const auto permission = owns(caller, object) ? asked : for_things_of_others(asked);
   if (granted(caller, permission, object.workspace)) return {Answer::Yes, ""};
-  if (object.is_secret && object.workspace && !granted(caller, to_see(permission), object.workspace))
-    return {Answer::Hidden, ""};
+  if (object.workspace && !granted(caller, to_see(permission), object.workspace)) return {Answer::Hidden, ""};
   if (caller.is_task && is_administrative(permission))
     return {Answer::No, fmt::format("{}: a task never acts as an administrator; log in as a user",
                                     refusal(caller, permission, object))};

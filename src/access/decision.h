@@ -14,7 +14,7 @@ namespace det::access {
 
 /// Whether roles are enforced.
 enum class Mode {
-  Basic,  ///< all users view and edit everything; only owners and administrators do what cannot be undone
+  Basic,  ///< all users view, change and end everything; only owners and administrators delete
   Rbac,   ///< only what a role grants
 };
 
@@ -39,7 +39,6 @@ struct Object {
   std::string workspace_name;
   std::vector<UserId> owners;  ///< empty: nobody's
   std::string owner_name{};    ///< of the first
-  bool is_secret = true;       ///< who may not see it is not told that it exists; not of the cluster's
 };
 
 enum class Answer {

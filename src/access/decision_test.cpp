@@ -23,7 +23,7 @@ Caller with(std::string_view role, std::optional<std::int64_t> workspace = std::
   return user(2, {{find_role(role)->id, workspace}});
 }
 
-TEST(Basic, EverybodySeesAndEditsAllButWhatCannotBeUndoneIsForOwnersAndAdministrators) {
+TEST(Basic, EverybodySeesChangesAndKillsAllButDeletingIsForOwnersAndAdministrators) {
   const Caller owner = user(2), other = user(3);
   Caller admin = user(1);
   admin.admin = true;
@@ -36,10 +36,9 @@ TEST(Basic, EverybodySeesAndEditsAllButWhatCannotBeUndoneIsForOwnersAndAdministr
                                           {CreateExperiment, true, true, true},
                                           {UpdateExperiment, true, true, true},
                                           {UpdateExperimentMetadata, true, true, true},
-                                          {EndExperiment, true, false, true},
                                           {DeleteExperiment, true, false, true},
                                           {CreateNsc, true, true, true},
-                                          {UpdateNsc, true, false, true},
+                                          {UpdateNsc, true, true, true},
                                           {CreateWorkspace, true, true, true},
                                           {UpdateWorkspace, true, false, true},
                                           {DeleteWorkspace, true, false, true},
@@ -86,7 +85,7 @@ TEST(Roles, EachGrantsWhatItsRowSays) {
     };
     EXPECT_EQ(may(ViewModelRegistry, in_vision()), row.registry) << row.role;
     EXPECT_EQ(may(ViewExperimentMetadata, in_vision()), row.view) << row.role;
-    EXPECT_EQ(may(EndExperiment, in_vision()), row.run) << row.role;
+    EXPECT_EQ(may(UpdateExperiment, in_vision()), row.run) << row.role;
     EXPECT_EQ(may(CreateProject, in_vision()), row.project) << row.role;
     EXPECT_EQ(may(CreateNsc, in_vision()), row.task) << row.role;
     EXPECT_EQ(may(EditModelRegistry, in_vision()), row.model) << row.role;
@@ -97,10 +96,10 @@ TEST(Roles, EachGrantsWhatItsRowSays) {
 
 TEST(Roles, OfOneWorkspaceSayNothingOfAnother) {
   const auto editor = with("Editor", kVision);
-  EXPECT_EQ(decide(Mode::Rbac, editor, EndExperiment, in_vision({UserId(9)})).answer, Answer::Yes);
+  EXPECT_EQ(decide(Mode::Rbac, editor, UpdateExperiment, in_vision({UserId(9)})).answer, Answer::Yes);
   auto elsewhere = in_vision();
   elsewhere.workspace = kSpeech;
-  EXPECT_EQ(decide(Mode::Rbac, editor, EndExperiment, elsewhere).answer, Answer::Hidden)
+  EXPECT_EQ(decide(Mode::Rbac, editor, UpdateExperiment, elsewhere).answer, Answer::Hidden)
       << "not even its owner, once it is where the owner has no role";
   EXPECT_EQ(where(Mode::Rbac, editor, ViewExperimentMetadata), std::set<std::int64_t>{kVision});
   EXPECT_EQ(where(Mode::Rbac, with("Editor"), ViewExperimentMetadata), std::nullopt);
@@ -141,7 +140,7 @@ TEST(Tasks, HaveTheRightsOfTheirUserButNeverActAsAdministrators) {
     auto task = with("ClusterAdmin");
     task.admin = true;
     task.is_task = true;
-    EXPECT_EQ(decide(mode, task, EndExperiment, in_vision({UserId(2)})).answer, Answer::Yes);
+    EXPECT_EQ(decide(mode, task, UpdateExperiment, in_vision({UserId(2)})).answer, Answer::Yes);
     for (const auto& permission : permissions())
       if (is_administrative(permission.permission) && permission.basic == Basic::Admin) {
         const auto decision = decide(mode, task, permission.permission, cluster());
@@ -155,16 +154,16 @@ TEST(Tasks, HaveTheRightsOfTheirUserButNeverActAsAdministrators) {
 
 TEST(Refusals, NameWhoWhatAndTheRoleThatWouldBeNeeded) {
   EXPECT_EQ(
-      decide(Mode::Rbac, with("Viewer", kVision), EndExperiment, in_vision()).reason,
-      "user 'ann' cannot kill or cancel experiment 3: that requires the role EditorRestricted, "
+      decide(Mode::Rbac, with("Viewer", kVision), UpdateExperiment, in_vision()).reason,
+      "user 'ann' cannot change experiment 3: that requires the role EditorRestricted, "
       "EditorProjectRestricted, Editor, WorkspaceAdmin or ClusterAdmin in workspace 'vision' or for the "
       "whole cluster");
   EXPECT_EQ(
       decide(Mode::Rbac, user(2), UpdateAgents, cluster()).reason,
       "user 'ann' cannot change agents of the cluster: that requires the role ClusterAdmin for the whole "
       "cluster");
-  EXPECT_EQ(decide(Mode::Basic, user(3), EndExperiment, in_vision()).reason,
-            "user 'ann' cannot kill or cancel experiment 3: it belongs to another user; only its owner and "
+  EXPECT_EQ(decide(Mode::Basic, user(3), DeleteExperiment, in_vision()).reason,
+            "user 'ann' cannot delete experiment 3: it belongs to another user; only its owner and "
             "administrators can");
   EXPECT_EQ(decide(Mode::Basic, user(3), UpdateAgents, cluster()).reason,
             "user 'ann' cannot change agents of the cluster: the user is not an administrator");

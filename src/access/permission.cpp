@@ -16,12 +16,11 @@ constexpr auto kPermissions = std::to_array<PermissionInfo>({
      Anyone},
     {ViewExperimentMetadata, "PERMISSION_TYPE_VIEW_EXPERIMENT_METADATA", "view", Anyone},
     {UpdateExperiment, "PERMISSION_TYPE_UPDATE_EXPERIMENT", "change", Anyone},
-    {EndExperiment, "PERMISSION_TYPE_UPDATE_EXPERIMENT", "kill or cancel", Owner},
     {UpdateExperimentMetadata, "PERMISSION_TYPE_UPDATE_EXPERIMENT_METADATA", "describe", Anyone},
     {DeleteExperiment, "PERMISSION_TYPE_DELETE_EXPERIMENT", "delete", Owner},
     {CreateNsc, "PERMISSION_TYPE_CREATE_NSC", "start commands, notebooks, shells or TensorBoards in", Anyone},
     {ViewNsc, "PERMISSION_TYPE_VIEW_NSC", "view", Anyone},
-    {UpdateNsc, "PERMISSION_TYPE_UPDATE_NSC", "kill or change", Owner},
+    {UpdateNsc, "PERMISSION_TYPE_UPDATE_NSC", "kill or change", Anyone},
     {CreateWorkspace, "PERMISSION_TYPE_CREATE_WORKSPACE", "create workspaces in", Anyone, true},
     {ViewWorkspace, "PERMISSION_TYPE_VIEW_WORKSPACE", "view", Anyone},
     {UpdateWorkspace, "PERMISSION_TYPE_UPDATE_WORKSPACE", "change", Owner},
@@ -83,7 +82,6 @@ Permission to_see(Permission permission) {
   switch (permission) {
     case ViewExperimentArtifacts:
     case UpdateExperiment:
-    case EndExperiment:
     case UpdateExperimentMetadata:
     case DeleteExperiment: return ViewExperimentMetadata;
     case UpdateNsc: return ViewNsc;

@@ -12,7 +12,6 @@ enum class Permission {
   ViewExperimentArtifacts,  ///< code, logs, checkpoints
   ViewExperimentMetadata,   ///< all the rest of it
   UpdateExperiment,
-  EndExperiment,  ///< what cannot be undone: kill, cancel. With roles it comes with UpdateExperiment
   UpdateExperimentMetadata,
   DeleteExperiment,  ///< also checkpoints and files of it
   CreateNsc,         ///< commands, notebooks, shells, TensorBoards
@@ -63,7 +62,7 @@ enum class Basic {
 struct PermissionInfo {
   Permission permission;
   std::string_view wire;  ///< "PERMISSION_TYPE_VIEW_WORKSPACE": the original's, as its clients know no other
-  std::string_view verb;  ///< for sentences, before the thing: "view", "kill or cancel"
+  std::string_view verb;  ///< for sentences, before the thing: "view", "kill or change"
   Basic basic;
   bool cluster_only = false;  ///< is had for the whole cluster or not at all
 };

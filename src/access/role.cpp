@@ -18,8 +18,7 @@ std::vector<Role> make() {
   const Set viewer =
       registry + Set{ViewWorkspace, ViewProject, ViewExperimentMetadata, ViewExperimentArtifacts, ViewNsc,
                      ViewTemplates, ViewWebhooks};
-  const Set experiments = {CreateExperiment, UpdateExperiment, EndExperiment, UpdateExperimentMetadata,
-                           DeleteExperiment};
+  const Set experiments = {CreateExperiment, UpdateExperiment, UpdateExperimentMetadata, DeleteExperiment};
   const Set projects = {CreateProject, UpdateProject, DeleteProject};
   const Set tasks = {CreateNsc, UpdateNsc};
   const Set restricted = viewer + experiments + projects;

@@ -131,16 +131,17 @@ asio::awaitable<Result<void>> Daemon::run() {
   }
   coroutines_.spawn(watch_deadlines());
   coroutines_.spawn(keep_in_touch());
+  if (options_.pilot) coroutines_.spawn(watch_pilot());
   start_warm_workers();
 
   co_await asio::this_coro::throw_if_cancelled(false);
-  while (!coroutines_.failure()) {
+  while (!coroutines_.failure() && !left_) {
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) break;
     co_await coroutines_.changed().wait();
   }
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
-  if (!live_.empty())
+  if (!live_.empty() && !left_)
     spdlog::info(
         "stopping; {} allocation(s) keep running, and the agent takes them over when it starts again",
         live_.size());
@@ -250,10 +251,12 @@ asio::awaitable<void> Daemon::keep_in_touch() {
     auto request = reconciler_->next_request(boot_time(), options_.wait_milliseconds);
     request.version = DET_VERSION;
     request.hostname = machine_.hostname;
+    request.user = machine_.user;
     request.resource_pool = options_.resource_pool;
     request.label = options_.label;
     request.attributes = options_.attributes;
     request.slots = machine_.slots;
+    request.leaving = *options_.leaving;
     for (auto& allocation : request.allocations) allocation.addresses = {machine_.address};
     const auto sequence = request.sequence;
     const auto sent = std::chrono::steady_clock::now();
@@ -286,6 +289,7 @@ asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
     trouble = reply.error().message();
   } else if (!reply->ok()) {
     trouble = http::error_of(reply->status, reply->body).message();
+    rejected_ = reply->status == 401 || reply->status == 403 || reply->status == 410;
   } else if (auto answer = http::from_wire_text<api::SyncReply>(reply->body); !answer) {
     trouble = "invalid response: " + answer.error().message();
   } else {
@@ -308,17 +312,59 @@ asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
 }
 
 void Daemon::heard(const std::string& trouble) {
+  if (left_) return;
   if (!trouble.empty()) {
     if (trouble != trouble_)
       spdlog::warn("cannot reach the master at {}: {}. Running trials continue; retrying",
                    options_.master_url, trouble);
     connected_ = false;
-  } else if (!connected_) {
+  } else {
+    heard_at_ = std::chrono::steady_clock::now();
+  }
+  if (trouble.empty() && !connected_) {
     spdlog::info("agent {} is connected to the master at {}", options_.agent_id, options_.master_url);
     connected_ = true;
     if (options_.on_connected) std::exchange(options_.on_connected, nullptr)();
   }
   trouble_ = trouble;
+}
+
+/// Ends the agent of a machine that goes, or that the master has given up.
+asio::awaitable<void> Daemon::watch_pilot() {
+  asio::steady_timer timer(executor_);
+  while (true) {
+    timer.expires_after(milliseconds(200));
+    co_await timer.async_wait(asio::use_awaitable);
+    const bool silent = std::chrono::steady_clock::now() - heard_at_ > options_.leave_after;
+    if (rejected_)
+      spdlog::info("the master has given this machine back; leaving");
+    else if (silent)
+      spdlog::warn("the master has not answered for {} s; leaving", options_.leave_after.count());
+    else if (!options_.leaving->empty() && live_.empty() && connected_ && reconciler_->memory().allocations.empty())
+      spdlog::info("nothing runs here any more; leaving");
+    else
+      continue;
+    break;
+  }
+  co_await end_all();
+  left_ = true;
+  coroutines_.changed().ring();
+}
+
+/// Nobody asks for what still runs: it gets SIGTERM, and SIGKILL after its grace period.
+asio::awaitable<void> Daemon::end_all() {
+  constexpr auto kGrace = std::chrono::seconds(15);
+  asio::steady_timer timer(executor_);
+  const auto running = [this] {
+    return std::ranges::any_of(live_, [](const auto& entry) { return !entry.second->running.empty(); });
+  };
+  for (const auto& [id, task] : live_) signal(id, SIGTERM);
+  const auto deadline = std::chrono::steady_clock::now() + kGrace;
+  while (running() && std::chrono::steady_clock::now() < deadline) {
+    timer.expires_after(milliseconds(100));
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+  for (const auto& [id, task] : live_) signal(id, SIGKILL);
 }
 
 asio::awaitable<Result<http::Reply>> Daemon::call(http::Call call) {

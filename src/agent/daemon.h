@@ -52,6 +52,8 @@ class Daemon {
   asio::awaitable<void> watch_deadlines();
   asio::awaitable<void> keep_in_touch();
   asio::awaitable<void> exchange(api::SyncRequest request);
+  asio::awaitable<void> watch_pilot();
+  asio::awaitable<void> end_all();
   void heard(const std::string& trouble);
   asio::awaitable<Result<http::Reply>> call(http::Call call);
   asio::awaitable<Result<void>> fetch_model(std::string digest);
@@ -99,6 +101,9 @@ class Daemon {
   bool connected_ = false;
   bool last_failed_ = false;
   std::string trouble_;  ///< What was last said about the master.
+  bool rejected_ = false;  ///< The master does not know this agent.
+  bool left_ = false;      ///< A pilot that is done.
+  std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();
   Coroutines coroutines_;
 };
 

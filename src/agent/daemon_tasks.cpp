@@ -138,6 +138,11 @@ void Daemon::rank_ended(const TaskPtr& task, int rank, const ShimExit& exit) {
     report.code = api::kLostStatus;  // The shim ended it for want of a master: not the task's failure.
     report.signal = 0;
   }
+  const bool sent_away = exit.signal == SIGTERM || exit.signal == SIGKILL;
+  if (!options_.leaving->empty() && sent_away) {
+    report.code = api::kLostStatus;  // The engine ends all processes of a machine that it takes back.
+    report.signal = 0;
+  }
   happened([this, id = task->id, report] { return reconciler_->exited(id, report, boot_time()); });
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,11 +46,19 @@ struct AgentOptions {
   std::optional<std::int64_t> pids_per_slot;
   std::int64_t wait_milliseconds = 2000;  ///< Between two messages to the master at most.
   std::function<void()> on_connected;     ///< Called at the master's first good answer.
+
+  /// A pilot leaves: when `leaving` holds a reason and nothing runs any more, when the master does not know it
+  /// any more, or when the master has not answered for so long. What still runs is ended then.
+  bool pilot = false;
+  std::chrono::seconds leave_after{600};
+  /// Why the machine goes soon. The owner of the options sets it.
+  std::shared_ptr<std::string> leaving = std::make_shared<std::string>();
 };
 
 /// What the machine is: found out once, at the start.
 struct Machine {
   std::string hostname;
+  std::string user;  ///< the account that the agent runs as; empty: it has no name
   int cores = 1;
   std::vector<api::SlotReport> slots;
   std::vector<std::string> isolation;  ///< Steps that work here.

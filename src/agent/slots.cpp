@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -144,6 +145,7 @@ Machine detect_machine(const AgentOptions& options) {
   Machine machine;
   char name[256] = {};
   machine.hostname = ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+  if (const auto* account = ::getpwuid(::geteuid())) machine.user = account->pw_name;
   machine.cores = usable_cores();
   machine.slots = detect_slots(options.slots);
   machine.pids_per_slot = default_pids_per_slot(machine.slots.size());

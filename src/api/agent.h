@@ -72,11 +72,13 @@ struct SyncRequest {
   std::vector<AllocationReport> allocations;        ///< All that the agent has, by allocation id.
   std::string label{};                              ///< Runs only what asks for it.
   std::map<std::string, std::string> attributes{};  ///< What it has: {"gpu": "a100"}.
+  std::string leaving{};                            ///< Why its machine goes soon; empty: it stays.
+  std::string user{};                               ///< The account that it runs as; empty: not known.
   friend bool operator==(const SyncRequest&, const SyncRequest&) = default;
 };
 BOOST_DESCRIBE_STRUCT(SyncRequest, (),
                       (session, sequence, known_epoch, known_version, wait_milliseconds, version, hostname,
-                       resource_pool, slots, allocations, label, attributes))
+                       resource_pool, slots, allocations, label, attributes, leaving, user))
 
 /// The framework of a task whose command is a program and its arguments.
 inline constexpr const char* kCommandFramework = "command";

@@ -145,12 +145,14 @@ Outcome Cluster::on(const AllocationStarted& event, Step& step) {
   auto* allocation = live_allocation(event.allocation_id);
   if (allocation == nullptr || !holds_slots(*allocation, event.agent)) return {};
   allocation->agents_running.insert(event.agent);
+  if (const auto agent = agents_.find(event.agent); agent != agents_.end() && !agent->second.allotment.empty())
+    failures_.erase(agent->second.resource_pool);  // its engine works
   if (allocation->agents_running.size() == allocation->record.shares.size() &&
       allocation->record.state < AllocationState::Running) {
     allocation->record.state = AllocationState::Running;
     step.effects.push_back(PutAllocation{allocation->record});
     if (!allocation->of_trial()) {
-      tasks_.change(allocation->record.task_id)->running();
+      tasks_.change(allocation->record.task_id)->running(step.now);
       settle(allocation->record.task_id, task::Wish::Nothing, step);
     }
   }
@@ -184,6 +186,7 @@ Outcome Cluster::on(const AllocationExited& event, Step& step) {
   auto* allocation = live_allocation(event.allocation_id);
   if (allocation == nullptr || !holds_slots(*allocation, event.agent)) return {};
   free_share(*allocation, event.agent, step.now);
+  if (auto* agent = agents_.change(event.agent)) agent->last_used = step.now;
   step.place = true;
   if (event.exits.empty() && allocation->failure.empty()) allocation->lost = true;  // it never started
   if (!allocation->of_trial() && !event.exits.empty()) allocation->exit = event.exits.front();
@@ -206,6 +209,8 @@ Outcome Cluster::on(const PreemptionExpired& event, Step& step) {
 // ---- agents ----------------------------------------------------------------
 
 Outcome Cluster::on(const AgentJoined& event, Step& step) {
+  if (!event.allotment.empty() && !allotments_.contains(event.allotment))
+    return refuse(Error(ErrorCode::Gone, fmt::format("allotment {} is over", event.allotment)));
   if (!agents_.contains(event.agent)) agents_.put(event.agent, {.registered = step.now});
   auto& agent = *agents_.change(event.agent);
   agent.id = event.agent;
@@ -217,7 +222,18 @@ Outcome Cluster::on(const AgentJoined& event, Step& step) {
   agent.slots = event.slots;
   agent.connected = true;
   agent.silent = false;
+  agent.last_used = step.now;
+  agent.allotment = event.allotment;
+  agent.leaving = false;
   step.place = true;
+  if (const auto found = allotments_.find(event.allotment); found != allotments_.end()) {
+    auto& allotment = found->second;
+    agent.leaving = allotment.leaving || allotment.state == elastic::State::Releasing;
+    if (!allotment.granted) allotment.granted = step.now;
+    if (allotment.state < elastic::State::Running) allotment.state = elastic::State::Running;
+    allotment.joined = true;
+    put(allotment, step);
+  }
   return {};
 }
 
@@ -231,16 +247,23 @@ Outcome Cluster::on(const AgentSilent& event, Step& step) {
 
 Outcome Cluster::on(const AgentLost& event, Step& step) {
   if (!agents_.contains(event.agent) || !agents_.at(event.agent).connected) return {};
-  agents_.change(event.agent)->connected = false;
+  lose_agent(event.agent, fmt::format("agent {} was lost", event.agent), step);
+  forget_lost_agents();
+  return {};
+}
+
+/// What runs on the agent is lost with it, for the reason in `failure`.
+void Cluster::lose_agent(const std::string& agent, const std::string& failure, Step& step) {
+  agents_.change(agent)->connected = false;
   step.place = true;
   std::vector<std::string> hit;
-  for (const auto& id : planner_.allocations_on(event.agent))
-    if (holds_slots(allocations_.at(id), event.agent)) hit.push_back(id);
+  for (const auto& id : planner_.allocations_on(agent))
+    if (holds_slots(allocations_.at(id), agent)) hit.push_back(id);
   for (const auto& id : hit) {
     auto& allocation = *live_allocation(id);
-    free_share(allocation, event.agent, step.now);
+    free_share(allocation, agent, step.now);
     allocation.lost = true;
-    allocation.failure = fmt::format("agent {} was lost", event.agent);
+    allocation.failure = failure;
     allocation.kill = true;
     step.effects.push_back(LogNote{
         allocation.record.task_id, id,
@@ -248,8 +271,6 @@ Outcome Cluster::on(const AgentLost& event, Step& step) {
     wake_agents(allocation, step);
     end_if_all_ended(allocation, step);
   }
-  forget_lost_agents();
-  return {};
 }
 
 // Machines that come and go under ever new names shall not fill the memory. What somebody disabled stays so.
@@ -283,15 +304,23 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
   }
   step.place = true;
   if (event.enabled) return {};
-  // What runs on what was disabled gives way; it resumes elsewhere. Where it may finish, only what has
-  // nothing to do gives way.
+  clear_agent(event.agent, event.slot, event.drain,
+              event.slot ? fmt::format("slot {} of agent {} was disabled", *event.slot, event.agent)
+                         : fmt::format("agent {} was disabled", event.agent),
+              step);
+  return {};
+}
+
+/// What runs on the agent, or on the slot, gives way and goes on elsewhere. With `only_idle` this is what has
+/// nothing to do; the rest may finish.
+void Cluster::clear_agent(const std::string& agent, std::optional<int> slot, bool only_idle,
+                          const std::string& why, Step& step) {
   std::vector<std::string> hit;
-  for (const auto& id : planner_.allocations_on(event.agent)) {
+  for (const auto& id : planner_.allocations_on(agent)) {
     const auto& allocation = allocations_.at(id);
     for (const auto& share : allocation.record.shares)
-      if ((!event.drain || allocation.idle()) && share.agent == event.agent &&
-          (!event.slot ||
-           std::find(share.slots.begin(), share.slots.end(), *event.slot) != share.slots.end()))
+      if ((!only_idle || allocation.idle()) && share.agent == agent &&
+          (!slot || std::ranges::find(share.slots, *slot) != share.slots.end()))
         hit.push_back(id);
   }
   for (const auto& id : hit) {
@@ -300,12 +329,8 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
     if (allocation->of_trial())
       preempt(id, false, step);
     else
-      move_task(allocation->record.task_id,
-                event.slot ? fmt::format("slot {} of agent {} was disabled", *event.slot, event.agent)
-                           : fmt::format("agent {} was disabled", event.agent),
-                step);
+      move_task(allocation->record.task_id, why, step);
   }
-  return {};
 }
 
 // ---- what an agent is told and says ----------------------------------------

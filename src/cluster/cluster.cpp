@@ -21,10 +21,13 @@ struct Saved {
   Pools pools{};
   std::vector<Position> positions{};
   std::vector<task::Saved> tasks{};
+  std::int64_t next_allotment = 1;
+  std::vector<elastic::Allotment> allotments{};
+  std::map<std::string, elastic::Failures> failures{};
 };
 BOOST_DESCRIBE_STRUCT(Saved, (),
                       (epoch, next_experiment, next_trial, agents, allocations, experiments, pools, positions,
-                       tasks))
+                       tasks, next_allotment, allotments, failures))
 
 // What of a record is worth a row of its own right away; progress in steps of 1 %.
 std::string digest(const experiment::ExperimentRecord& r) {
@@ -42,6 +45,9 @@ Result<Cluster> Cluster::restore(const json::value& snapshot) {
   cluster.next_trial_ = saved.next_trial;
   cluster.pools_ = saved.pools;
   for (const auto& [id, position] : saved.positions) cluster.positions_.emplace(id, position);
+  cluster.next_allotment_ = saved.next_allotment;
+  cluster.failures_ = saved.failures;
+  for (const auto& allotment : saved.allotments) cluster.allotments_.emplace(allotment.id, allotment);
   for (const auto& agent : saved.agents) cluster.agents_.put(agent.id, agent);
   for (const auto& allocation : saved.allocations) cluster.allocations_.put(allocation.record.id, allocation);
   for (const auto& task : saved.tasks) cluster.tasks_.put(task.record.id, task::load(task));
@@ -63,6 +69,9 @@ json::value Cluster::snapshot() const {
   saved.pools = pools_;
   for (const auto& [id, position] : positions_) saved.positions.push_back({id, position});
   for (const auto& [id, task] : tasks_) saved.tasks.push_back(task::save(task));
+  saved.next_allotment = next_allotment_;
+  saved.failures = failures_;
+  for (const auto& [id, allotment] : allotments_) saved.allotments.push_back(allotment);
   return json::to_json(saved);
 }
 
@@ -94,6 +103,7 @@ std::vector<Event> Cluster::due(Time now) const {
       events.push_back(IdleExpired{id});
   for (const auto& [id, task] : tasks_)
     if (task.idle_for_too_long(now)) events.push_back(TaskKilled{id, task.idle_reason()});
+  due_of_pools(now, events);
   return events;
 }
 

@@ -26,10 +26,13 @@ struct Agent {
   Time registered;
   std::string label{};                 ///< runs only what asks for it
   scheduler::Attributes attributes{};  ///< runs what asks for some of them
+  std::string allotment{};             ///< of a pilot: the machines that it is one of
+  bool leaving = false;                ///< its machine goes soon: takes nothing new
+  Time last_used{};                    ///< when something last ended there, or it joined
 };
 BOOST_DESCRIBE_STRUCT(Agent, (),
                       (id, resource_pool, hostname, version, slots, disabled_slots, enabled, draining,
-                       connected, silent, registered, label, attributes))
+                       connected, silent, registered, label, attributes, allotment, leaving, last_used))
 
 /// One run of a task on slots, wanted or granted. Gone from memory once it ended.
 struct Allocation {
@@ -148,6 +151,17 @@ class Cluster {
   /// What the schedulers are asked, and what they have said last. Derived, and so in no snapshot.
   const Planner& planner() const { return planner_; }
 
+  /// Machines that engines are asked for or gave, by id.
+  const std::map<std::string, elastic::Allotment>& allotments() const { return allotments_; }
+  const elastic::Allotment* allotment(const std::string& id) const;
+  /// All that the decision about the machines of a pool with a provider depends on.
+  elastic::Pool elastic_pool(const PoolSettings& settings) const;
+  /// Allotments that failed since the last one that worked.
+  const elastic::Failures& failures(const std::string& pool) const;
+  /// What a pool with a provider waits for, in words: "2 nodes of Slurm partition a100 (job 4711 pending:
+  /// Priority)"; empty where no machine is on its way.
+  std::string machines_awaited(const std::string& pool) const;
+
   /// All that shall run on `agent`, without tokens. Pure: same state, same answer.
   std::vector<api::DesiredAllocation> desired(const std::string& agent) const;
   /// Whether the agent may forget the exit of this allocation.
@@ -201,6 +215,13 @@ class Cluster {
   Outcome on(const TaskPaused&, Step&);
   Outcome on(const TaskUnpaused&, Step&);
   Outcome on(const PreemptionHeeded&, Step&);
+  Outcome on(const AgentLeaving&, Step&);
+  Outcome on(const AllotmentRequested&, Step&);
+  Outcome on(const AllotmentReported&, Step&);
+  Outcome on(const AllotmentReleased&, Step&);
+  Outcome on(const AllotmentLeaving&, Step&);
+  Outcome on(const AllotmentEnded&, Step&);
+  Outcome on(const AllotmentClaimed&, Step&);
 
   void settle(ExperimentId id, Step& step);
   /// Carries out what the task wants and writes its row; forgets it when it is over.
@@ -242,6 +263,14 @@ class Cluster {
   void move_where_it_belongs(ExperimentId id, Step& step);
   void wake_agents(const Allocation& allocation, Step& step);
   void forget_lost_agents();
+  void lose_agent(const std::string& id, const std::string& failure, Step& step);
+  void clear_agent(const std::string& id, std::optional<int> slot, bool only_idle, const std::string& why,
+                   Step& step);
+  void agent_leaves(const std::string& id, const std::string& why, Step& step);
+  void put(const elastic::Allotment& allotment, Step& step);
+  std::vector<std::string> agents_of(const std::string& allotment) const;
+  void due_of_pools(Time now, std::vector<Event>& events) const;
+  bool could_fit_elastically(const std::string& allocation_id) const;
 
   std::int64_t epoch_ = 0;
   std::int64_t next_experiment_ = 1;
@@ -256,6 +285,9 @@ class Cluster {
       written_;  // what PutExperiment last said, to say it no oftener than needed
   Pools pools_;
   std::map<ExperimentId, std::int64_t> positions_;  // of those that somebody moved
+  std::int64_t next_allotment_ = 1;
+  std::map<std::string, elastic::Allotment> allotments_;
+  std::map<std::string, elastic::Failures> failures_;  // by pool
 };
 
 }  // namespace det::cluster

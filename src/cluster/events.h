@@ -201,8 +201,68 @@ struct AgentJoined {
   std::vector<api::SlotReport> slots;
   std::string label{};
   std::map<std::string, std::string> attributes{};
+  std::string allotment{};  ///< of a pilot: the machines that it is one of
 };
-BOOST_DESCRIBE_STRUCT(AgentJoined, (), (agent, resource_pool, hostname, version, slots, label, attributes))
+BOOST_DESCRIBE_STRUCT(AgentJoined, (),
+                      (agent, resource_pool, hostname, version, slots, label, attributes, allotment))
+
+/// A pilot, or the engine through it, says that its machine goes soon: what runs there saves and leaves.
+struct AgentLeaving {
+  static constexpr const char* kName = "AgentLeaving";
+  std::string agent, why;
+};
+BOOST_DESCRIBE_STRUCT(AgentLeaving, (), (agent, why))
+
+/// The pool's engine shall give machines. Their id is new.
+struct AllotmentRequested {
+  static constexpr const char* kName = "AllotmentRequested";
+  std::string pool;
+  int nodes = 1;
+};
+BOOST_DESCRIBE_STRUCT(AllotmentRequested, (), (pool, nodes))
+
+/// What the engine says of an allotment.
+struct AllotmentReported {
+  static constexpr const char* kName = "AllotmentReported";
+  std::string id;
+  bool running = false;
+  std::string engine_id;
+  std::string reason;        ///< why it is not running
+  std::optional<Time> ends;  ///< when the engine takes it back
+};
+BOOST_DESCRIBE_STRUCT(AllotmentReported, (), (id, running, engine_id, reason, ends))
+
+/// It goes back to the engine.
+struct AllotmentReleased {
+  static constexpr const char* kName = "AllotmentReleased";
+  std::string id, why;
+};
+BOOST_DESCRIBE_STRUCT(AllotmentReleased, (), (id, why))
+
+/// Its end is near: it takes nothing new, and what runs there saves and goes on elsewhere.
+struct AllotmentLeaving {
+  static constexpr const char* kName = "AllotmentLeaving";
+  std::string id;
+};
+BOOST_DESCRIBE_STRUCT(AllotmentLeaving, (), (id))
+
+/// The engine has it no more, refused it, or never had it.
+struct AllotmentEnded {
+  static constexpr const char* kName = "AllotmentEnded";
+  std::string id;
+  std::string why;  ///< in the engine's words
+};
+BOOST_DESCRIBE_STRUCT(AllotmentEnded, (), (id, why))
+
+/// A pilot has used the token of the allotment for one of its nodes. `secret` is of its own choice: with it,
+/// and with no other, the call may be repeated.
+struct AllotmentClaimed {
+  static constexpr const char* kName = "AllotmentClaimed";
+  std::string id;
+  int node = 0;
+  std::string secret;
+};
+BOOST_DESCRIBE_STRUCT(AllotmentClaimed, (), (id, node, secret))
 
 /// It has stopped calling: nothing new starts there until it joins again. What it runs may well go on.
 struct AgentSilent {
@@ -338,7 +398,8 @@ using Event =
                  IdleExpired, OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
                  EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, PreemptionRequested,
                  TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled, TaskPaused, TaskUnpaused,
-                 PreemptionHeeded>;
+                 PreemptionHeeded, AgentLeaving, AllotmentRequested, AllotmentReported, AllotmentReleased,
+                 AllotmentLeaving, AllotmentEnded, AllotmentClaimed>;
 
 // Effects: rows to write with the event, and who has to be told once it is durable.
 struct PutExperiment {
@@ -374,6 +435,17 @@ struct RewindTrial {
 struct PutTask {
   task::TaskRecord record;
 };
+/// An allotment as it is now; with `ended`, for the last time.
+struct PutAllotment {
+  elastic::Allotment allotment;
+  std::optional<Time> ended{};
+  std::string why_ended{};
+};
+/// The provider of the pool has something to do; without a pool, somebody may need machines, and what is due
+/// shall be decided now.
+struct WakeProvider {
+  std::string pool;
+};
 /// A line for the log of the task.
 struct LogNote {
   std::string task_id, allocation_id, text;
@@ -398,6 +470,6 @@ struct CollectCheckpoints {
 
 using Effect =
     std::variant<PutExperiment, PutSearch, PutTrial, PutAllocation, PutCheckpoint, PutUnmanaged, RewindTrial,
-                 PutTask, LogNote, WakeAgent, WakeTrial, WakeSearch, WakeAllocation, CollectCheckpoints>;
+                 PutTask, LogNote, WakeAgent, WakeTrial, WakeSearch, WakeAllocation, CollectCheckpoints, PutAllotment, WakeProvider>;
 
 }  // namespace det::cluster

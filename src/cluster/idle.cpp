@@ -40,6 +40,8 @@ void Cluster::begin_idle(Allocation& allocation, Step& step) {
   allocation.idle_since = step.now;
   for (auto& share : allocation.record.shares)
     if (!share.ended) share.idle.push_back({.begin = step.now});
+  for (const auto& share : allocation.record.shares)
+    if (auto* agent = agents_.change(share.agent)) agent->last_used = step.now;
   step.effects.push_back(PutAllocation{allocation.record});
   step.place = true;
 }

@@ -33,6 +33,7 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
       scheduler::make_scheduler(scheduler_options(this->pool(pool)))->plan(view.agents, view.requests);
   planner_.planned(pool, std::move(plan.waiting));
   carry_out(std::move(plan.start), pool, step);
+  if (this->pool(pool).elastic && !view.waiting.empty()) step.effects.push_back(WakeProvider{});
   for (const auto& id : plan.preempt) {
     auto& allocation = *live_allocation(id);
     allocation.for_others = true;
@@ -75,16 +76,6 @@ void Cluster::start(const scheduler::Placement& placement, Step& step) {
     settle(task.record().id, task::Wish::Nothing, step);
   }
   wake_agents(allocation, step);
-}
-
-std::string Cluster::waiting_reason(const std::string& id) const {
-  const auto* why = planner_.why(id);
-  return why == nullptr ? "" : scheduler::text(*why);
-}
-
-bool Cluster::can_never_run(const std::string& id) const {
-  const auto* why = planner_.why(id);
-  return why != nullptr && why->never();
 }
 
 }  // namespace det::cluster

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <boost/describe.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "det/elastic/elastic.h"
 #include "det/scheduler/scheduler.h"
 
 namespace det::cluster {
@@ -21,11 +23,14 @@ struct PoolSettings {
   /// For how long the processes of a trial that has nothing to do (paused, or waiting for the search) wait on
   /// slots that nobody else needs. 0: they end at once.
   int idle_seconds = 300;
+  /// Of a pool whose machines an engine gives.
+  std::optional<elastic::Limits> elastic{};
+  std::string provider{};  ///< … in words: "Slurm partition a100"
   friend bool operator==(const PoolSettings&, const PoolSettings&) = default;
 };
 BOOST_DESCRIBE_STRUCT(PoolSettings, (),
                       (name, description, policy, fitting, heterogeneous_fits, preemption, default_priority,
-                       zero_slot_max, idle_seconds))
+                       zero_slot_max, idle_seconds, elastic, provider))
 
 /// All of them, and where what names none goes.
 struct Pools {

@@ -12,8 +12,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// A cluster, its time, and a replay of all that happened in it.
-struct Bench {
-  explicit Bench(PoolSettings pool = {}) {
+struct QueueBench {
+  explicit QueueBench(PoolSettings pool = {}) {
     if (pool.name.empty()) pool.name = "default";
     handle(MasterStarted{.epoch = 1, .pools = {.pools = {pool}}});
   }
@@ -82,7 +82,7 @@ PoolSettings preempting() {
 }
 
 TEST(Queue, ServesInTheOrderInWhichJobsWereMovedHoweverOften) {
-  Bench bench;
+  QueueBench bench;
   std::vector<ExperimentId> ids;
   for (int i = 0; i < 4; ++i) ids.push_back(bench.submit());
   for (int i = 0; i < 100; ++i) {
@@ -100,7 +100,7 @@ TEST(Queue, ServesInTheOrderInWhichJobsWereMovedHoweverOften) {
 }
 
 TEST(Queue, AMoveOverAPriorityTakesThePriority) {
-  Bench bench(preempting());
+  QueueBench bench(preempting());
   const auto low = bench.submit("{priority: 60}"), high = bench.submit("{priority: 20}");
   EXPECT_THAT(bench.cluster.queue("default"), ElementsAre(high, low));
   ASSERT_FALSE(bench.handle(JobMoved{.id = low, .anchor = high, .ahead = true}).refused);
@@ -111,7 +111,7 @@ TEST(Queue, AMoveOverAPriorityTakesThePriority) {
 TEST(Queue, WhatHasNoOrderCannotBeReorderedAndSaysSo) {
   PoolSettings pool;
   pool.policy = scheduler::Policy::FairShare;
-  Bench bench(pool);
+  QueueBench bench(pool);
   const auto one = bench.submit(), two = bench.submit();
   const auto outcome = bench.handle(JobMoved{.id = one, .anchor = two, .ahead = false});
   ASSERT_TRUE(outcome.refused);
@@ -122,7 +122,7 @@ TEST(Queue, WhatHasNoOrderCannotBeReorderedAndSaysSo) {
 }
 
 TEST(Queue, AnImportantExperimentTakesTheSlotsOfAnotherWhichGoesOnLater) {
-  Bench bench(preempting());
+  QueueBench bench(preempting());
   bench.join("a", 1);
   const auto low = bench.submit("{priority: 60}");
   ASSERT_TRUE(bench.runs(low));
@@ -143,7 +143,7 @@ TEST(Queue, AnImportantExperimentTakesTheSlotsOfAnotherWhichGoesOnLater) {
 }
 
 TEST(Queue, AChangedPriorityCountsAtOnce) {
-  Bench bench(preempting());
+  QueueBench bench(preempting());
   bench.join("a", 1);
   const auto first = bench.submit(), second = bench.submit();
   EXPECT_FALSE(bench.allocation(first).preempt) << "equal, and before";
@@ -152,7 +152,7 @@ TEST(Queue, AChangedPriorityCountsAtOnce) {
 }
 
 TEST(Queue, AnExperimentThatIsMovedToAnotherPoolGivesItsSlotsBackAndGoesOnThere) {
-  Bench bench;
+  QueueBench bench;
   bench.join("a", 1);
   bench.join("b", 1, "other");
   const auto id = bench.submit();
@@ -170,7 +170,7 @@ TEST(Queue, AnExperimentThatIsMovedToAnotherPoolGivesItsSlotsBackAndGoesOnThere)
 }
 
 TEST(Queue, AgentsWithALabelRunOnlyWhatAsksForIt) {
-  Bench bench;
+  QueueBench bench;
   bench.join("a", 1, "default", "fast");
   const auto plain = bench.submit(), fast = bench.submit("{agent_label: fast}");
   EXPECT_FALSE(bench.runs(plain));
@@ -180,7 +180,7 @@ TEST(Queue, AgentsWithALabelRunOnlyWhatAsksForIt) {
 }
 
 TEST(Queue, AnExperimentRunsWhereTheAttributesAreThatItAsksForAlsoAfterARestart) {
-  Bench bench;
+  QueueBench bench;
   bench.join("a", 2);
   AgentJoined joined{
       .agent = "b", .resource_pool = "default", .hostname = "b", .version = "1", .slots = {{.id = 0}}};
@@ -200,7 +200,7 @@ TEST(Queue, AnExperimentRunsWhereTheAttributesAreThatItAsksForAlsoAfterARestart)
 TEST(Queue, OfTasksWithoutSlotsAnAgentRunsAsManyAsItsPoolSays) {
   PoolSettings pool;
   pool.zero_slot_max = 1;
-  Bench bench(pool);
+  QueueBench bench(pool);
   bench.join("a", 1);
   const auto first = bench.submit("{slots_per_trial: 0}"), second = bench.submit("{slots_per_trial: 0}");
   EXPECT_TRUE(bench.runs(first));
@@ -208,7 +208,7 @@ TEST(Queue, OfTasksWithoutSlotsAnAgentRunsAsManyAsItsPoolSays) {
 }
 
 TEST(Queue, PoolsThatTheConfigurationNoLongerNamesHaveTheDefaultsAgain) {
-  Bench bench(preempting());
+  QueueBench bench(preempting());
   EXPECT_TRUE(bench.cluster.pool("default").preemption);
   bench.handle(MasterStarted{.epoch = 2});
   EXPECT_FALSE(bench.cluster.pool("default").preemption);

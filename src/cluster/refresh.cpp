@@ -109,7 +109,7 @@ void Cluster::refresh_agent(const std::string& id) {
   const auto& agent = found->second;
   scheduler::Agent entry{.id = id, .label = agent.label, .attributes = agent.attributes};
   entry.enabled = agent.enabled;
-  entry.draining = agent.draining || agent.silent;
+  entry.draining = agent.draining || agent.silent || agent.leaving;
   entry.zero_slot_max = pool(agent.resource_pool).zero_slot_max;
   for (const auto& slot : agent.slots)
     entry.slots.push_back({.id = slot.id, .enabled = !agent.disabled_slots.contains(slot.id)});

@@ -19,11 +19,13 @@
 #include <thread>
 
 #include "det/agent/agent.h"
+#include "det/agent/pilot.h"
 #include "det/agent/shim/shim.h"
 #include "det/agent/slots.h"
 #include "det/config/yaml/yaml.h"
 #include "det/det/database.h"
 #include "det/det/paths.h"
+#include "det/det/slurm_up.h"
 #include "det/http/url.h"
 #include "det/master/checkpoints/undo_settings.h"
 #include "det/master/identity/security_settings.h"
@@ -127,7 +129,7 @@ struct MasterFlags {
     options.configuration = options.defaults;
     mask_database(options.configuration);
     DET_TRY(options.database, take_database(options.defaults));
-    DET_TRY(options.pools, master::take_pools(options.defaults));
+    DET_TRY(options.pools, master::take_pools(options.defaults, options.providers));
     DET_TRY(options.prometheus, master::take_prometheus(options.defaults));
     DET_TRY(options.webhooks, master::take_webhooks(options.defaults));
     DET_TRY(options.log_retention, master::take_log_retention(options.defaults));
@@ -197,6 +199,48 @@ struct AgentFlags {
     if (no_warm_worker) options.warm_frameworks.clear();
   }
 };
+
+/// Of an agent inside a machine that an engine gives for a while.
+struct PilotFlags {
+  agent::Pilot pilot;
+  std::optional<int> node;
+  std::int64_t leave_after = 600;
+
+  void add_to(CLI::App& app) {
+    app.add_option("--pilot", pilot.allotment,
+                   "Run for this allotment of a resource pool with a provider, with the token in "
+                   "DET_PILOT_TOKEN, and leave when the machine goes back");
+    app.add_option("--node", node, "With --pilot: the number of this machine in the allotment (default: "
+                                   "SLURM_NODEID, or 0)");
+    app.add_option("--leave-after", leave_after,
+                   "With --pilot: leave when the master has not answered for this many seconds")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1'000'000));
+  }
+
+  Result<void> finish(agent::AgentOptions& options) {
+    if (pilot.allotment.empty()) return {};
+    const char* token = std::getenv("DET_PILOT_TOKEN");
+    if (token == nullptr || *token == '\0')
+      return invalid_argument("--pilot needs the token of the allotment in the environment variable "
+                              "DET_PILOT_TOKEN");
+    pilot.token = token;
+    ::unsetenv("DET_PILOT_TOKEN");  // not for the tasks
+    const char* slurm = std::getenv("SLURM_NODEID");
+    pilot.node = node ? *node : slurm == nullptr ? 0 : std::atoi(slurm);
+    options.token_file.clear();
+    options.pilot = true;
+    options.leave_after = std::chrono::seconds(leave_after);
+    return {};
+  }
+};
+
+asio::awaitable<Result<void>> run_pilot(agent::AgentOptions options, agent::Pilot pilot,
+                                        agent::Machine machine) {
+  auto claimed = co_await agent::claim(std::move(options), std::move(pilot));
+  if (!claimed) co_return tl::unexpected(claimed.error());
+  co_return co_await agent::run_agent(*std::move(claimed), std::move(machine));
+}
 
 /// Where the master is reached from this machine; with TLS by a name that its certificate is for.
 std::string url_of(const master::Master& server, const std::string& address) {
@@ -294,10 +338,21 @@ int up(std::vector<std::string> arguments) {
   CLI::App app("Start a master and an agent on this machine. All state is in one directory.", "det up");
   MasterFlags master_flags;
   AgentFlags agent_flags;
+  SlurmUp slurm;
   master_flags.add_to(app);
   agent_flags.add_to(app);
+  slurm.add_to(app);
   if (const auto code = parse(app, std::move(arguments))) return *code;
   if (const auto fine = master_flags.finish(); !fine) return failed(fine.error());
+  if (slurm.wanted()) {
+    const auto fine = slurm.prepare(master_flags.options, app.count("--port") > 0, app.count("--host") > 0);
+    if (!fine) return failed(fine.error());
+    log_to_stderr(master_flags.verbose, master_flags.options.log);
+    return serve(std::move(master_flags.options), [&](master::Master& server) {
+      std::fputs(slurm.announcement(server).c_str(), stdout);
+      std::fflush(stdout);
+    });
+  }
   agent_flags.finish();
   log_to_stderr(master_flags.verbose, master_flags.options.log);
   const auto machine = agent::detect_machine(agent_flags.options);  // while there is one thread
@@ -373,9 +428,12 @@ int agent(std::vector<std::string> arguments) {
       ->capture_default_str();
   app.add_option("--address", flags.options.advertised_address,
                  "Address where other machines reach this one");
+  PilotFlags pilot_flags;
+  pilot_flags.add_to(app);
   app.add_flag("-v,--verbose", verbose, "Write debug messages to the log");
   if (const auto code = parse(app, std::move(arguments))) return *code;
   flags.finish();
+  if (const auto fine = pilot_flags.finish(flags.options); !fine) return failed(fine.error());
   if (!certificate.empty()) flags.options.trust = http::Trust::from(certificate, flags.options.trust.name);
   log_to_stderr(verbose);
   const auto machine = agent::detect_machine(flags.options);
@@ -388,17 +446,40 @@ int agent(std::vector<std::string> arguments) {
   asio::io_context context(1);
   asio::cancellation_signal cancel;
   int code = 0;
+  const auto leaving = flags.options.leaving;
+  const auto directory = flags.options.state_dir;
+  const bool is_pilot = flags.options.pilot;
+  auto run = is_pilot ? run_pilot(std::move(flags.options), pilot_flags.pilot, machine)
+                      : agent::run_agent(std::move(flags.options), machine);
   asio::co_spawn(
-      context, agent::run_agent(std::move(flags.options), machine),
+      context, std::move(run),
       asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr failure, Result<void> result) {
         if (!failure && !result) code = failed(result.error());
         context.stop();
       }));
   asio::signal_set signals(context, SIGINT, SIGTERM);
-  signals.async_wait([&](boost::system::error_code cancelled, int) {
-    if (!cancelled) cancel.emit(asio::cancellation_type::terminal);
-  });
+  std::function<void()> wait = [&] {
+    signals.async_wait([&](boost::system::error_code cancelled, int) {
+      if (cancelled) return;
+      if (!is_pilot || !leaving->empty()) return cancel.emit(asio::cancellation_type::terminal);
+      *leaving = "its engine takes the machine back";
+      wait();
+    });
+  };
+  wait();
+  asio::signal_set warning(context);
+  if (is_pilot) {
+    warning.add(SIGUSR1);
+    warning.async_wait([&](boost::system::error_code cancelled, int) {
+      if (!cancelled && leaving->empty()) *leaving = "its time limit is near";
+    });
+  }
   context.run();
+  if (is_pilot) {  // nobody comes back to what it kept
+    std::error_code ignored;
+    std::filesystem::remove_all(directory, ignored);
+    std::filesystem::remove(directory.string() + ".pem", ignored);  // beside it: tasks do not see the directory
+  }
   return code;
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/host_name.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -17,7 +18,9 @@
 
 #include "det/checkpoint/storage.h"
 #include "det/http/server/server.h"
+#include "det/http/url.h"
 #include "det/master/checkpoints/collector.h"
+#include "det/master/elastic/provisioner.h"
 #include "det/master/experiments/experiment_actions.h"
 #include "det/master/identity/request_limits.h"
 #include "det/master/identity/secret.h"
@@ -34,6 +37,7 @@
 #include "det/master/rights/rights.h"
 #include "det/master/rights/role_book.h"
 #include "det/master/services.h"
+#include "det/master/tasks/proxy_ports.h"
 #include "det/master/tasks/proxy_routes.h"
 #include "det/master/unmanaged/unmanaged.h"
 #include "det/master/web.h"
@@ -103,7 +107,7 @@ class Server final : public Master {
         pool_(4),
         ledger_(strand, *store_, EvenClock(wall_clock, steady_time)),
         auth_(ledger_, *store_,
-              {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_}),
+              {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_, .first_password = options_.first_password}),
         registry_(*store_),
         workspaces_(*store_),
         roles_(*store_, options_.authz),
@@ -121,8 +125,7 @@ class Server final : public Master {
             [this](http::Request request) {
               return is_proxied(request) ? proxy(services_, std::move(request)) : answer(std::move(request));
             },
-            server_options(identity_)),
-        ticker_(strand) {}
+            server_options(identity_)) {}
 
   ~Server() override {
     if (options_.log) options_.log->on_line(nullptr);
@@ -220,6 +223,7 @@ class Server final : public Master {
     for (const auto id : ledger_.awaiting_collection()) collector_.collect(id);
     resume_deletions(services_, strand_);
     webhooks_.start();
+    DET_TRY([[maybe_unused]] const auto started, start_providers().map([] { return true; }));
     asio::co_spawn(strand_, tick(), [](std::exception_ptr failure) {
       if (failure) std::rethrow_exception(failure);
     });
@@ -234,8 +238,9 @@ class Server final : public Master {
 
   asio::awaitable<void> stop() override {
     stopping_ = true;
-    ticker_.cancel();
+    ledger_.ring(Ledger::provider_key(""));
     webhooks_.stop();
+    if (provisioner_) provisioner_->stop();
     co_await server_.stop(std::chrono::milliseconds(1'000));
     ledger_.save_snapshot();
     co_await ledger_.durable();
@@ -266,6 +271,63 @@ class Server final : public Master {
     if (!options_.tls_certificate.empty())
       security.get_object()["tls"] = {{"cert", options_.tls_certificate}, {"key", options_.tls_key}};
     return shown;
+  }
+
+  /// What pilots are told of this master.
+  Result<PilotSettings> pilot_settings(const std::string& pool, const ProviderSettings& settings) const {
+    PilotSettings pilot{.master_url = settings.master_url, .log_dir = settings.log_dir};
+    boost::system::error_code ignored;
+    const auto address = asio::ip::make_address(options_.address, ignored);
+    if (pilot.master_url.empty() && address.is_loopback() && settings.type != ProviderType::Process)
+      return failed_precondition(
+          "resource pool {}: its machines cannot reach a master that listens on {}; start it with --host, or name "
+          "where they reach it in provider.master_url",
+          pool, options_.address);
+    if (pilot.master_url.empty()) {
+      http::Url url;
+      url.host = address.is_unspecified() ? asio::ip::host_name() : options_.address;
+      url.port = port();
+      url.tls = identity_ != nullptr;
+      pilot.master_url = url.text();
+    }
+    if (identity_ && pilot.master_url.starts_with("https:")) {
+      std::ifstream file(options_.tls_certificate);
+      pilot.certificate.assign(std::istreambuf_iterator<char>(file), {});
+      const auto url = http::parse_url(pilot.master_url);
+      const auto& names = identity_->names();
+      if (url && !names.empty() && std::ranges::find(names, url->host) == names.end())
+        pilot.certificate_name = names.front();
+    }
+    if (pilot.log_dir.empty()) {
+      const auto directory = options_.directory / "allotments";
+      std::error_code error;
+      std::filesystem::create_directories(directory, error);
+      if (error)
+        return fail(ErrorCode::Unavailable, "cannot create {}: {}", directory.string(), error.message());
+      pilot.log_dir = directory.string();
+    }
+    return pilot;
+  }
+
+  /// An engine that cannot serve its pool is said at the start; it may come back, so the master goes on.
+  Result<void> start_providers() {
+    if (options_.providers.empty() && ledger_.cluster().allotments().empty()) return {};
+    provisioner_ = std::make_unique<Provisioner>(strand_, ledger_, auth_, services_.cluster_id);
+    services_.provisioner = provisioner_.get();
+    for (const auto& [pool, given] : options_.providers) {
+      auto settings = given;
+      if (settings.program.empty()) settings.program = std::filesystem::read_symlink("/proc/self/exe").string();
+      DET_TRY(const auto pilot, pilot_settings(pool, settings));
+      auto provider = make_provider(settings, pilot);
+      if (const auto fine = provider->check(); !fine) {
+        if (fine.error().code() != ErrorCode::Unavailable)
+          return failed_precondition("resource pool {}: {}", pool, fine.error().message());
+        spdlog::warn("resource pool {}: {}", pool, fine.error().message());
+      }
+      provisioner_->add(pool, std::move(provider));
+    }
+    provisioner_->start();
+    return {};
   }
 
   asio::awaitable<Result<std::string>> admit(const std::string& operation, const http::Request& request,
@@ -320,6 +382,7 @@ class Server final : public Master {
     add_user_routes(router_, services_);
     add_cluster_routes(router_, services_);
     add_pool_routes(router_, services_);
+    add_allotment_routes(router_, services_);
     add_pool_binding_routes(router_, services_);
     add_master_config_routes(router_, shown_configuration());
     add_cluster_message_routes(router_, services_);
@@ -366,9 +429,14 @@ class Server final : public Master {
 
   /// What time brings about: lost agents, preemptions that took too long.
   asio::awaitable<void> tick() {
+    Watch due(ledger_, Ledger::provider_key(""));
     while (!stopping_) {
       const auto now = ledger_.now();
+      services_.proxies.look_at_uses(
+          now, [this](const std::string& task) { return ledger_.cluster().task(task) != nullptr; });
       std::vector<cluster::Event> events = ledger_.cluster().due(now);
+      for (auto& event : events)
+        if (auto instead = used_meanwhile(services_, event)) event = *std::move(instead);
       // A master that was held up has calls before it that it has not heard yet.
       const auto steady = steady_time();
       if (steady - ticked_ > 3 * kSecond) liveness_->was_deaf_until(steady);
@@ -399,9 +467,7 @@ class Server final : public Master {
         cleaned_ = now;
         co_await clean_logs(services_);
       }
-      ticker_.expires_after(std::chrono::seconds(1));
-      boost::system::error_code ended;
-      co_await ticker_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+      co_await due.wait(std::chrono::seconds(1));
     }
   }
 
@@ -423,11 +489,11 @@ class Server final : public Master {
   Measurements measurements_;
   Collector collector_;
   std::shared_ptr<cluster::Liveness> liveness_ = std::make_shared<cluster::Liveness>(steady_time());
+  std::unique_ptr<Provisioner> provisioner_;
   Services services_;
   RequestLimits limits_;
   http::Router router_;
   http::Server server_;
-  asio::steady_timer ticker_;
   bool stopping_ = false;
   Time pruned_{};
   Time cleaned_{};

@@ -4,6 +4,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "det/base/error.h"
 #include "det/base/json.h"
 #include "det/cluster/pools.h"
+#include "det/master/elastic/provider_settings.h"
 #include "det/master/logs/log_retention.h"
 #include "det/master/webhooks/webhook_settings.h"
 
@@ -45,11 +47,14 @@ struct MasterOptions {
   access::Mode authz = access::Mode::Basic;
   int audit_days = 90;                       ///< how long the audit log remembers
   cluster::Pools pools{};                    ///< what take_pools finds in the configuration
+  std::map<std::string, ProviderSettings> providers{};  ///< … of pools whose machines an engine gives
   bool prometheus = true;                    ///< whether /metrics and /prom/… are there
   WebhookSettings webhooks{};                ///< the same of take_webhooks
   LogRetention log_retention{};              ///< the same of take_log_retention
   std::int64_t checkpoint_undo_seconds = 0;  ///< how long deleted checkpoints can be brought back
   access::RateLimit::Limits rate_limit{};    ///< of each user's requests
+  /// Of the users that the first start creates.
+  std::string first_password{};
   /// Files in PEM form, both or neither: with them the port speaks HTTPS only.
   std::string tls_certificate, tls_key;
 };

@@ -207,7 +207,8 @@ api::User to_api(const store::UserRecord& r) {
           .active = r.active,
           .agent_user_group = r.agent_user_group,
           .display_name = r.display_name,
-          .modified_at = r.modified_at};
+          .modified_at = r.modified_at,
+          .remote = r.remote};
 }
 
 api::MetricsWorkload to_api(const experiment::MetricRecord& r, bool with_batches) {

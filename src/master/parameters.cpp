@@ -106,6 +106,8 @@ constexpr InAllRoutes kInAllRoutes[] = {
     {"pinned", "Only workspaces that the caller pinned (true), or only others (false)."},
     {"preemption", "The number of the preemption, from the reply of signals/preemption."},
     {"projectId", "The id of the project."},
+    {"allotmentId", "The id of the allotment."},
+    {"clusterNames", "Only the namespaces in these Kubernetes clusters."},
     {"rankIds", "Only log lines from these ranks."},
     {"refused", "Only calls that were refused."},
     {"resourcePool", "The name of the resource pool; empty for all."},

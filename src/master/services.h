@@ -31,6 +31,8 @@ class Webhooks;
 class Workspaces;
 
 /// What the handlers of the API work with. One of each in a master.
+class Provisioner;
+
 struct Services {
   Ledger& ledger;
   store::Store& store;
@@ -52,8 +54,11 @@ struct Services {
   bool https = false;              ///< the master's own port speaks TLS
   LogRetention log_retention{};    ///< where nobody said otherwise
   std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
+  Provisioner* provisioner = nullptr;  ///< null: no pool has a provider
   /// Where the ranks of each agent are reached by those of others, as the agents say.
   std::map<std::string, std::string> agent_addresses{};
+  /// The accounts that agents run as, as they say.
+  std::map<std::string, std::string> agent_users{};
   access::Throttle throttle{};    ///< of log-ins
   Turns logins{};                 ///< one is checked at a time, so that none gets past the throttle
   TurnsOf<ExperimentId> edits{};  ///< of the records of experiments
@@ -63,6 +68,8 @@ struct Services {
   Proxies proxies{};
   /// Batches of the newest report of each group, by allocation; of live allocations only.
   std::map<std::string, std::map<std::string, std::int64_t>> newest_report{};
+  /// Batches of the newest report of each trial and group whose reports are placed in time.
+  std::map<std::pair<TrialId, std::string>, std::int64_t> newest_in_time{};
 };
 
 /// Runs blocking work on the pool; name `work` before the call.
@@ -147,6 +154,7 @@ void add_log_routes(http::Router& router, Services& s);
 void add_user_routes(http::Router& router, Services& s);
 void add_cluster_routes(http::Router& router, Services& s);
 void add_pool_routes(http::Router& router, Services& s);
+void add_allotment_routes(http::Router& router, Services& s);
 /// `configuration`: what the master was started with, as `GET /api/v1/master/config` shows it but for
 /// secrets.
 void add_master_config_routes(http::Router& router, json::object configuration);

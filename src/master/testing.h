@@ -49,6 +49,8 @@ class MasterTest : public ::testing::Test {
     MasterOptions options{.directory = directory_, .port = 0, .log = log_, .webhooks = webhooks_};
     options.authz = authz_;
     options.rate_limit = rate_limit_;
+    options.pools = pools_;
+    options.providers = providers_;
     options.checkpoint_undo_seconds = undo_seconds_;
     auto opened = Master::open(context_->get_executor(), std::move(options));
     ASSERT_TRUE(opened) << opened.error().message();
@@ -165,6 +167,8 @@ class MasterTest : public ::testing::Test {
   WebhookSettings webhooks_;                  ///< from the next start on
   access::Mode authz_ = access::Mode::Basic;  ///< of the next start
   access::RateLimit::Limits rate_limit_{};    ///< the same
+  cluster::Pools pools_{};                    ///< the same
+  std::map<std::string, ProviderSettings> providers_{};  ///< the same
   std::int64_t undo_seconds_ = 0;             ///< the same
   std::thread thread_;
   http::Url url_;

@@ -37,6 +37,7 @@ struct UserRecord {
   std::string password_hash;  ///< argon2id; empty: the empty password
   Time modified_at;
   std::optional<config::AgentUserGroup> agent_user_group{};  ///< none: tasks run as the agent does
+  bool remote = false;                                       ///< logs in elsewhere, not with a password
 };
 struct SessionRecord {
   std::string token_hash;
@@ -76,8 +77,9 @@ struct TrialSourceRecord {
   std::int64_t model = 0, model_version = 0;  ///< 0: not said
 };
 struct TemplateRecord {
-  std::string name;
+  std::string name;  ///< unique in the cluster
   std::string yaml;
+  WorkspaceId workspace = kUncategorizedWorkspace;
 };
 /// What a process of a trial found where it ran.
 struct EnvironmentRecord {

@@ -44,8 +44,29 @@ void Task::placed() {
   if (record_.state == State::Queued) record_.state = State::Starting;
 }
 
-void Task::running() {
-  if (record_.state == State::Starting) record_.state = State::Running;
+namespace {
+
+/// Whether it runs a program of its user, which does not say when it is idle.
+bool has_own_program(const TaskRecord& record) {
+  return record.type == Type::Command || record.type == Type::Generic;
+}
+
+bool has_proxy_ports(const json::object& config) {
+  const auto* environment = config.if_contains("environment");
+  const auto* ports = environment == nullptr || !environment->is_object()
+                          ? nullptr
+                          : environment->get_object().if_contains("proxy_ports");
+  return ports != nullptr && ports->is_array() && !ports->get_array().empty();
+}
+
+}  // namespace
+
+void Task::running(Time now) {
+  if (record_.state != State::Starting) return;
+  record_.state = State::Running;
+  // Nobody has used its ports yet, and nobody but the master will say when somebody does.
+  if (record_.idle_timeout_seconds && has_own_program(record_) && has_proxy_ports(record_.config))
+    idle_since_ = now;
 }
 
 Wish Task::kill(std::string why, Time now) {

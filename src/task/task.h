@@ -59,7 +59,7 @@ class Task {
 
   Wish submitted();
   void placed();   ///< it has its slots
-  void running();  ///< its process runs
+  void running(Time now);  ///< its process runs
   /// Somebody ends it; `why` becomes its exit status: "killed by user ada". The first reason stays. One that
   /// is paused is over at once.
   Wish kill(std::string why, Time now);

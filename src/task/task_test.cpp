@@ -18,7 +18,7 @@ Task submitted(std::optional<std::int64_t> idle_timeout = std::nullopt) {
 Task started(std::optional<std::int64_t> idle_timeout = std::nullopt) {
   auto task = submitted(idle_timeout);
   task.placed();
-  task.running();
+  task.running(at(0));
   return task;
 }
 
@@ -26,11 +26,11 @@ TEST(Task, GoesFromTheQueueToItsEnd) {
   auto task = submitted();
   EXPECT_EQ(task.record().state, State::Queued);
   EXPECT_EQ(task.allocation(), "t.1");
-  task.running();
+  task.running(at(0));
   EXPECT_EQ(task.record().state, State::Queued) << "what has no slots does not run";
   task.placed();
   EXPECT_EQ(task.record().state, State::Starting);
-  task.running();
+  task.running(at(0));
   EXPECT_EQ(task.record().state, State::Running);
   EXPECT_EQ(task.ended({}, at(5)), Wish::Nothing);
   EXPECT_EQ(task.record().state, State::Terminated);
@@ -91,7 +91,7 @@ Task generic(bool no_pause = false) {
   Task task({.id = "t", .type = Type::Generic, .no_pause = no_pause});
   EXPECT_EQ(task.submitted(), Wish::Start);
   task.placed();
-  task.running();
+  task.running(at(0));
   return task;
 }
 
@@ -234,6 +234,29 @@ TEST(Task, DurationsReadAsConfigurationsWriteThem) {
   const std::pair<std::int64_t, const char*> cases[] = {
       {0, "0s"}, {30, "30s"}, {60, "1m"}, {90, "1m30s"}, {3600, "1h"}, {3661, "1h1m1s"}, {86400, "24h"}};
   for (const auto& [seconds, text] : cases) EXPECT_EQ(duration_text(seconds), text);
+}
+
+TEST(Idleness, OfACommandWithPortsBeginsWhenItRuns) {
+  struct Row {
+    Type type;
+    const char* config;
+    bool idle;
+  };
+  // clang-format off
+  const Row rows[] = {{Type::Command,  R"({"environment":{"proxy_ports":[{"proxy_port":80}]}})", true},
+                      {Type::Generic,  R"({"environment":{"proxy_ports":[{"proxy_port":80}]}})", true},
+                      {Type::Command,  R"({"environment":{"proxy_ports":[]}})",                  false},
+                      {Type::Command,  "{}",                                                     false},
+                      {Type::Notebook, R"({"environment":{"proxy_ports":[{"proxy_port":80}]}})", false}};
+  // clang-format on
+  for (const auto& row : rows) {
+    TaskRecord record{.type = row.type, .config = json::parse(row.config)->get_object()};
+    record.idle_timeout_seconds = 30;
+    Task task(record);
+    task.placed();
+    task.running(at(5));
+    EXPECT_EQ(task.idle_since(), row.idle ? std::optional(at(5)) : std::nullopt) << row.config;
+  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ import { groups } from "./groups.mjs";
 import { hooks } from "./hooks.mjs";
 import { start } from "./harness.mjs";
 import { list } from "./list.mjs";
+import { machines } from "./machines.mjs";
 import { live } from "./live.mjs";
 import { people } from "./people.mjs";
 import { places } from "./places.mjs";
@@ -35,8 +36,8 @@ assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory 
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
 const parts = { frame, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, people };
-// Where roles are enforced, which is another master.
-const elsewhere = { roles };
+// Where roles are enforced, or an engine gives the machines: other masters.
+const elsewhere = { roles, machines };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);
 
 const walk = await start(base, pictures);

@@ -40,7 +40,7 @@ export async function templates({ page, open, text, done, expectRefusals }) {
 
   await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Templates" }).click();
   const row = page.getByRole("table", { name: "Templates" }).locator("tbody tr");
-  assert.match(await text(row), /walked\/small job\s+resources\.slots, resources\.priority/);
+  assert.match(await text(row), /walked\/small job\s+Uncategorized\s+resources\.slots, resources\.priority/);
   await page.getByRole("button", { name: "New template" }).click();
   await dialog.getByLabel("Name").fill(name);
   await dialog.getByText("Template walked/small job already exists").waitFor();

@@ -49,6 +49,21 @@ TEST(TemplateCli, CreateRefusesWhatIsThereAndSetValueWhatIsNot) {
   EXPECT_EQ(det("template set-value config cpu " + file, master).out, "Updated template cpu\n");
 }
 
+TEST(TemplateCli, NamesTheWorkspaceThatATemplateIsIn) {
+  TestMaster master;
+  const TemporaryDirectory directory;
+  const auto file = directory.write("gpu.yaml", "resources: {slots_per_trial: 2}\n");
+  constexpr const char* kWorkspaces = R"({"workspaces":[{"id":7,"name":"vision"}],"pagination":{"total":1}})";
+  for (int i = 0; i < 3; ++i) master.answer("GET /api/v1/workspaces", kWorkspaces);
+  master.answer("POST /api/v1/templates/gpu", "{}");
+  EXPECT_EQ(det("template create gpu " + file + " -w vision", master).out, "Created template gpu\n");
+  EXPECT_EQ(body_of(master, "POST /api/v1/templates/gpu"),
+            R"({"name":"gpu","config":{"resources":{"slots_per_trial":2}},"workspaceId":7})");
+  master.answer("GET /api/v1/templates",
+                R"({"templates":[{"name":"gpu","workspaceId":7,"config":{}}],"pagination":{"total":1}})");
+  EXPECT_EQ(det("template list -w vision --csv", master).out, "Name,Workspace\r\ngpu,vision\r\n");
+}
+
 constexpr const char* kTokens =
     R"({"tokenInfo":[{"id":3,"userId":1,"description":"ci"},{"id":4,"userId":1,"description":"old","revoked":true}],)"
     R"("pagination":{"total":2}})";

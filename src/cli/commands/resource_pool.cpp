@@ -1,6 +1,7 @@
 // Resource pools, and which workspaces alone may use them.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "det/cli/command.h"
@@ -101,6 +102,67 @@ Action define_list_resource_pools(CLI::App& app) {
   };
 }
 
+std::string agents_text(const json::value& allotment) {
+  std::vector<std::string> ids;
+  for (const auto& id : list_at(allotment, "agents")) ids.push_back(cell_text(id));
+  return fmt::format("{}", fmt::join(ids, ", "));
+}
+
+Action define_describe_resource_pool(CLI::App& app) {
+  struct Options {
+    std::string pool;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  add_pool_name(app, options->pool);
+  app.add_flag("--json", options->json, "Print JSON");
+  return [options](Session& session) -> Result<int> {
+    DET_TRY(const auto pools, session.pages("/api/v1/resource-pools", {}, "resourcePools", 500));
+    const auto found =
+        std::ranges::find_if(pools, [&](const auto& pool) { return text_at(pool, "name") == options->pool; });
+    if (found == pools.end()) return fail(ErrorCode::NotFound, "resource pool '{}' not found", options->pool);
+    json::object whole{{"pool", *found}, {"provider", nullptr}};
+    if (!text_at(*found, "provider").empty()) {
+      DET_TRY(auto provider, session.get("/api/v1/resource-pools/" + url_encode(options->pool) + "/provider"));
+      whole["provider"] = std::move(provider);
+    }
+    auto& console = session.console();
+    if (options->json) {
+      show_json(console, whole);
+      return 0;
+    }
+    Table facts({"Resource pool", ""});
+    facts.add({"Name", at(*found, "name")});
+    facts.add({"Description", at(*found, "description")});
+    facts.add({"Scheduler", at(*found, "scheduler")});
+    facts.add({"Agents", at(*found, "numAgents")});
+    facts.add({"Slots", json::value(fmt::format("{} of {} used", cell_text(at(*found, "slotsUsed")),
+                                                cell_text(at(*found, "slotsAvailable"))))});
+    const auto& provider = whole["provider"];
+    if (provider.is_object()) {
+      facts.add({"Provider", at(provider, "provider")});
+      facts.add({"Nodes", json::value(fmt::format("{} running, {} requested, {} leaving; {} to {}",
+                                      cell_text(at(provider, "nodesRunning")), cell_text(at(provider, "nodesRequested")),
+                                      cell_text(at(provider, "nodesLeaving")), cell_text(at(provider, "minNodes")),
+                                      cell_text(at(provider, "maxNodes"))))});
+      const auto say = [&](const char* title, const char* member) {
+        if (const auto text = cell_text(at(provider, member)); !text.empty()) facts.add({title, json::value(text)});
+      };
+      say("Trouble", "trouble");
+      say("Why not more", "whyNotMore");
+      say("Last failure", "lastFailure");
+    }
+    show(console, {}, nullptr, facts);
+    if (!provider.is_object()) return 0;
+    Table table({"Allotment", "Nodes", "State", "Job", "Reason", "Requested", "Ends", "Agents"});
+    for (const auto& a : list_at(provider, "allotments"))
+      table.add({at(a, "id"), at(a, "nodes"), at(a, "state"), at(a, "engineId"), at(a, "reason"),
+                 time_cell(at(a, "requested")), time_cell(at(a, "ends")), json::value(agents_text(a))});
+    show(console, {}, nullptr, table);
+    return 0;
+  };
+}
+
 Command binding_commands() {
   return {.names = {"bindings"},
           .help = "Reserve a resource pool for workspaces",
@@ -121,6 +183,10 @@ Command resource_pool_commands() {
           .help = "Manage resource pools",
           .example = "det resource-pool list",
           .children = {{{"list", "ls"}, "List resource pools", "", define_list_resource_pools},
+                       {{"describe"},
+                        "Show a resource pool and the machines that its provider gives",
+                        "det resource-pool describe gpu",
+                        define_describe_resource_pool},
                        binding_commands()}};
 }
 

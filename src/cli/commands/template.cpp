@@ -1,11 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 
 #include "det/cli/command.h"
 #include "det/cli/output/format.h"
 #include "det/cli/output/output.h"
+#include "det/cli/session/lookup.h"
 #include "det/config/yaml/yaml.h"
 
 namespace det::cli {
@@ -15,16 +17,38 @@ std::string template_path(const std::string& name) {
   return "/api/v1/templates/" + url_encode(name);
 }
 
+/// The names of the workspaces that the templates are in, by id.
+Result<std::map<std::int64_t, std::string>> workspace_names(Session& session, const json::array& templates) {
+  std::map<std::int64_t, std::string> names;
+  if (templates.empty()) return names;
+  DET_TRY(const auto workspaces, session.pages("/api/v1/workspaces", {}, "workspaces", 500));
+  for (const auto& workspace : workspaces) names[integer_at(workspace, "id")] = text_at(workspace, "name");
+  return names;
+}
+
 Action define_template_list(CLI::App& app) {
   const auto details = std::make_shared<bool>(false);
+  const auto workspace = std::make_shared<std::string>();
   const auto form = std::make_shared<OutputForm>();
   app.add_flag("-d,--details", *details, "Show the configurations");
+  app.add_option("-w,--workspace-name", *workspace, "Show only templates of this workspace")
+      ->type_name("NAME");
   add_output_flags(app, *form);
-  return [details, form](Session& session) -> Result<int> {
-    DET_TRY(const auto templates, session.pages("/api/v1/templates", {}, "templates", 500));
-    Table table(*details ? std::vector<std::string>{"Name", "Config"} : std::vector<std::string>{"Name"});
+  return [details, workspace, form](Session& session) -> Result<int> {
+    QueryItems query;
+    if (!workspace->empty()) {
+      DET_TRY(const auto place, find_workspace(session, *workspace));
+      query.emplace_back("workspaceIds", std::to_string(integer_at(place, "id")));
+    }
+    DET_TRY(const auto templates, session.pages("/api/v1/templates", query, "templates", 500));
+    DET_TRY(const auto names, workspace_names(session, templates));
+    std::vector<std::string> columns = {"Name", "Workspace"};
+    if (*details) columns.emplace_back("Config");
+    Table table(std::move(columns));
     for (const auto& entry : templates) {
-      std::vector<json::value> row = {at(entry, "name")};
+      const auto place = names.find(integer_at(entry, "workspaceId"));
+      std::vector<json::value> row = {at(entry, "name"),
+                                      place == names.end() ? json::value() : json::value(place->second)};
       if (*details) row.push_back(json::value(config::emit_yaml(at(entry, "config"))));
       table.add(std::move(row));
     }
@@ -61,8 +85,17 @@ Result<json::object> read_template(const std::string& path) {
 }
 
 struct TemplateFile {
-  std::string name, file;
+  std::string name, file, workspace;
 };
+
+/// What a new template is; without a workspace it goes to "Uncategorized".
+Result<json::object> new_template(Session& session, const TemplateFile& options, const json::object& config) {
+  json::object body{{"name", options.name}, {"config", config}, {"workspaceId", 1}};
+  if (options.workspace.empty()) return body;
+  DET_TRY(const auto workspace, find_workspace(session, options.workspace));
+  body["workspaceId"] = integer_at(workspace, "id");
+  return body;
+}
 
 std::shared_ptr<TemplateFile> add_template_file(CLI::App& app) {
   const auto options = std::make_shared<TemplateFile>();
@@ -73,11 +106,11 @@ std::shared_ptr<TemplateFile> add_template_file(CLI::App& app) {
 
 Action define_template_create(CLI::App& app) {
   const auto options = add_template_file(app);
-  add_refused(app, "-w,--workspace-name",
-              "templates always belong to the workspace Uncategorized; remove the option", true);
+  app.add_option("-w,--workspace-name", options->workspace, "Workspace of the template (Uncategorized)")
+      ->type_name("NAME");
   return [options](Session& session) -> Result<int> {
     DET_TRY(const auto config, read_template(options->file));
-    const json::object body{{"name", options->name}, {"config", config}, {"workspaceId", 1}};
+    DET_TRY(const auto body, new_template(session, *options, config));
     DET_TRY(const auto answer, session.post(template_path(options->name), body));
     session.console().good(fmt::format("Created template {}", options->name));
     return 0;
@@ -102,12 +135,7 @@ Action define_template_set(CLI::App& app) {
     const auto path = template_path(options->name);
     const auto present = session.get(path);
     if (!present && present.error().code() != ErrorCode::NotFound) return tl::unexpected(present.error());
-    json::object body;
-    if (!present) {
-      body["name"] = options->name;
-      body["config"] = config;
-      body["workspaceId"] = 1;
-    }
+    DET_TRY(const auto body, new_template(session, *options, config));
     DET_TRY(const auto answer, present ? session.patch(path, config) : session.post(path, body));
     session.console().good(fmt::format("Set template {}", options->name));
     return 0;
@@ -140,7 +168,7 @@ Command template_commands() {
                         define_template_set},
                        {{"create"},
                         "Create a template",
-                        "det template create small-gpu small-gpu.yaml",
+                        "det template create small-gpu small-gpu.yaml -w vision",
                         define_template_create},
                        {.names = {"set-value"},
                         .help = "Change a template",

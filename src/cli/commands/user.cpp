@@ -90,19 +90,21 @@ Action define_user_create(CLI::App& app) {
   struct Options {
     std::string name;
     std::optional<std::string> password;
-    bool admin = false;
+    bool admin = false, remote = false;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("username", options->name, "Name of the new user")->type_name("USERNAME")->required();
   app.add_flag("--admin", options->admin, "Make the user an administrator");
-  app.add_option("--password", options->password, "Password of the user (default: empty)")
-      ->type_name("PASSWORD");
-  add_refused(app, "--remote", "remote users need single sign-on, which does not exist here", false);
+  auto* password = app.add_option("--password", options->password, "Password of the user (default: empty)")
+                       ->type_name("PASSWORD");
+  app.add_flag("--remote", options->remote, "The user logs in elsewhere and has no password here")
+      ->excludes(password);
   return [options](Session& session) -> Result<int> {
     json::object user;
     user["username"] = options->name;
     user["admin"] = options->admin;
     user["active"] = true;
+    user["remote"] = options->remote;
     json::object body;
     body["user"] = std::move(user);
     body["password"] = password_hash(options->password.value_or(""));
@@ -158,7 +160,7 @@ Action define_user_edit(CLI::App& app) {
   struct Options {
     std::string name;
     std::optional<std::string> username, display_name;
-    std::optional<bool> admin, active;
+    std::optional<bool> admin, active, remote;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("target_user", options->name, "Name of the user")->type_name("USERNAME")->required();
@@ -166,6 +168,8 @@ Action define_user_edit(CLI::App& app) {
   app.add_option("--display-name", options->display_name, "Display name")->type_name("TEXT");
   app.add_option("--admin", options->admin, "Whether the user is an administrator")->type_name("true|false");
   app.add_option("--active", options->active, "Whether the user may log in")->type_name("true|false");
+  app.add_option("--remote", options->remote, "Whether the user logs in elsewhere, without a password here")
+      ->type_name("true|false");
   return [options](Session& session) -> Result<int> {
     json::object change;
     std::vector<std::string> fields;
@@ -178,8 +182,10 @@ Action define_user_edit(CLI::App& app) {
     add("displayName", "display name", options->display_name);
     add("admin", "admin", options->admin);
     add("active", "active", options->active);
+    add("remote", "remote", options->remote);
     if (fields.empty())
-      return invalid_argument("nothing to change; give --username, --display-name, --admin or --active");
+      return invalid_argument(
+          "nothing to change; give --username, --display-name, --admin, --active or --remote");
     if (auto done = patch_user(session, options->name, change); !done) return tl::unexpected(done.error());
     session.console().line("Changes made to the following fields: {}", fmt::join(fields, ", "));
     return 0;

@@ -121,7 +121,7 @@ void add_settings(CLI::App& app, WorkspaceSettings& settings) {
   auto* text =
       app.add_option(
              "--checkpoint-storage-config", settings.storage,
-             "Checkpoint storage of its experiments as JSON, such as {\"type\": …}; null: the cluster's")
+             "Checkpoint storage of its experiments as JSON, such as {\"type\": …}; {}: the cluster's")
           ->type_name("JSON");
   app.add_option("--checkpoint-storage-config-file", settings.storage_file,
                  "Checkpoint storage of its experiments from a file (YAML)")
@@ -145,7 +145,7 @@ Result<void> read_settings(const WorkspaceSettings& settings, json::object& body
   if (!parsed)
     return invalid_argument("the checkpoint storage is neither JSON nor YAML: {}",
                             parsed.error().front().text);
-  body["checkpointStorageConfig"] = parsed->value;
+  body["checkpointStorageConfig"] = parsed->value.is_null() ? json::object() : parsed->value;
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include "det/cli/command.h"
 #include "det/cli/output/output.h"
+#include "det/cli/tasks/tunnel.h"
 
 /// The commands of `det experiment`, one function each: it adds the arguments
 /// and says what to do.
@@ -58,7 +59,9 @@ bool is_terminal(std::string_view state);
 /// Waits until the experiment has a trial, then shows that trial's log until
 /// the trial ends, with a line on its progress where there is a terminal.
 /// Returns the exit code: 1 where the trial ended in an error.
-Result<int> follow_first_trial(Session& session, std::int64_t experiment_id);
+/// `ports`: connected to the trial meanwhile; null: none.
+Result<int> follow_first_trial(Session& session, std::int64_t experiment_id,
+                               const PublishedPorts* ports = nullptr);
 
 /// Runs a submitted test experiment to its end, showing its stages.
 Result<int> watch_test_experiment(Session& session, std::int64_t experiment_id);

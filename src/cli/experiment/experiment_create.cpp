@@ -25,6 +25,7 @@ struct CreateOptions {
   std::optional<std::int64_t> project_id;
   bool paused = false;
   bool follow = false;
+  std::vector<std::string> published;
   bool local = false;
   bool test = false;
   bool git = false;
@@ -162,6 +163,7 @@ Result<int> create(Session& session, const CreateOptions& options) {
   DET_TRY(auto files, pack(console, options));
   if (options.test) return create_test(session, options, document, std::move(files), origin);
 
+  DET_TRY(const auto ports, PublishedPorts::listen(options.published));
   auto body = request_body(options, document.text, std::move(files), origin);
   DET_TRY(const auto answer, session.post("/api/v1/experiments", body));
   body.clear();
@@ -170,7 +172,7 @@ Result<int> create(Session& session, const CreateOptions& options) {
   show_warnings(console, answer);
   if (!options.paused) console.line("Activated experiment {}", id);
   console.flush();
-  return options.follow ? follow_first_trial(session, id) : 0;
+  return options.follow ? follow_first_trial(session, id, &ports) : 0;
 }
 
 }  // namespace
@@ -199,11 +201,12 @@ Action define_create(CLI::App& app) {
   app.add_option("--template", options->template_name, "Configuration template to apply")->type_name("NAME");
   app.add_option("--project_id,--project-id", options->project_id, "ID of the project of the experiment")
       ->type_name("N");
-  add_refused(
-      app, "-p,--publish",
-      "ports are published by a command of their own; list the port under environment.proxy_ports, and run: "
-      "det tunnel TASK_ID --listener LOCAL:REMOTE",
-      true);
+  app.add_option("-p,--publish", options->published,
+                 "While following, connect this port of this machine to that port of the first trial, which "
+                 "is among its environment.proxy_ports; may be repeated")
+      ->type_name("LOCAL[:REMOTE]")
+      ->allow_extra_args(false)
+      ->needs(follow);
   app.add_flag("-g,--git", options->git, "Require a clean git working directory, and record its commit");
   follow->excludes(paused)->excludes(test);
   return [options](Session& session) { return create(session, *options); };

@@ -108,7 +108,7 @@ bool is_terminal(std::string_view state) {
          state == "STATE_DELETED";
 }
 
-Result<int> follow_first_trial(Session& session, std::int64_t experiment_id) {
+Result<int> follow_first_trial(Session& session, std::int64_t experiment_id, const PublishedPorts* ports) {
   auto& console = session.console();
   console.write_line("Waiting for first trial to begin...");
   console.flush();
@@ -116,6 +116,9 @@ Result<int> follow_first_trial(Session& session, std::int64_t experiment_id) {
   const auto id = integer_at(trial, "id");
   console.clear_status();
   console.line("Following first trial with ID {}", id);
+  if (ports != nullptr)
+    if (auto connected = ports->connect(session, text_at(trial, "taskId")); !connected)
+      return tl::unexpected(connected.error());
 
   DET_TRY(const auto experiment, session.get(experiment_path(experiment_id)));
   ProgressMeter meter;

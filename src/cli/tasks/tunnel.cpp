@@ -196,6 +196,34 @@ Result<void> run_tunnel(const TunnelEnd& end, int in, int out) {
   return Tunnel(*channel, end.master, in, out).run(early);
 }
 
+Result<PublishedPorts> PublishedPorts::listen(const std::vector<std::string>& wishes) {
+  PublishedPorts published;
+  for (const auto& wish : wishes) {
+    const auto colon = wish.find(':');
+    DET_TRY(const auto remote, port_of(std::string_view(wish).substr(colon + 1)));  // npos + 1 is 0
+    DET_TRY(const auto listening, listen_as(wish, ""));
+    published.ports_.push_back({listening.local, remote, listening.socket});
+  }
+  return published;
+}
+
+Result<void> PublishedPorts::connect(Session& session, const std::string& task) const {
+  if (ports_.empty()) return {};
+  std::signal(SIGPIPE, SIG_IGN);
+  TunnelEnd end;
+  DET_TRY(const auto address, session.master_url());
+  DET_TRY(end.master, http::parse_url(address));
+  DET_TRY([[maybe_unused]] const auto me, session.get("/api/v1/me"));
+  DET_TRY(end.token, session.token());
+  for (const auto& port : ports_) {
+    const Listening listening{port.local, fmt::format("{}:{}", task, port.remote), port.socket};
+    session.console().line("127.0.0.1:{} is connected to {}", listening.local, listening.service);
+    std::thread([listening, end] { accept_all(listening, end); }).detach();
+  }
+  session.console().flush();
+  return {};
+}
+
 Action define_tunnel(CLI::App& app) {
   struct Options {
     std::string service;

@@ -1,5 +1,6 @@
 // What agents call: docs/reference/protocols.md §3.
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <memory>
@@ -109,8 +110,9 @@ api::SyncReply reply_to(Services& s, const Sync& request) {
 }
 
 asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context context, Sync request) {
-  if (const auto allowed = require_agent(context.principal); !allowed)
-    co_return tl::unexpected(allowed.error());
+  const auto caller_is = require_agent(context.principal, request.agent_id);
+  if (!caller_is) co_return tl::unexpected(caller_is.error());
+  if (!caller_is->allotment.empty()) request.resource_pool = caller_is->resource_pool;
   if (!api::is_name(request.agent_id))
     co_return invalid_argument("agent id '{}' is not valid; use letters, digits, '-', '_' and '.'",
                                request.agent_id);
@@ -125,12 +127,14 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   s.ledger.ring(Ledger::agent_key(agent));
   for (const auto& report : request.allocations)
     if (!report.addresses.empty()) s.agent_addresses[agent] = report.addresses.front();
+  if (!request.user.empty()) s.agent_users[agent] = request.user;
   s.proxies.saw_agent(agent, service_host(s, agent, context.request->remote));
 
   if (s.ledger.cluster().joins(agent, request)) {
     cluster::Event joined =
         cluster::AgentJoined{agent,         request.resource_pool, request.hostname,  request.version,
-                             request.slots, request.label,         request.attributes};
+                             request.slots, request.label,         request.attributes,
+                             caller_is->allotment};
     auto by = "agent " + agent;
     const auto done = co_await s.ledger.handle(std::move(joined), std::move(by));
     if (!done) co_return tl::unexpected(done.error());
@@ -141,6 +145,14 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
     if (news.empty()) break;
     auto by = "agent " + agent;
     const auto done = co_await s.ledger.handle(std::move(news.front()), std::move(by));
+    if (!done) co_return tl::unexpected(done.error());
+  }
+
+  if (const auto known_agent = known.find(agent);
+      !request.leaving.empty() && known_agent != known.end() && !known_agent->second.leaving) {
+    cluster::Event leaves = cluster::AgentLeaving{agent, request.leaving};
+    auto by = "agent " + agent;
+    const auto done = co_await s.ledger.handle(std::move(leaves), std::move(by));
     if (!done) co_return tl::unexpected(done.error());
   }
 
@@ -182,9 +194,19 @@ std::string level_of(const api::LogEntry& entry) {
   return entry.level;
 }
 
+/// Whether the live allocation has a share on the agent.
+bool runs_on(Services& s, const std::string& allocation_id, const std::string& agent) {
+  const auto* allocation = s.ledger.cluster().allocation(allocation_id);
+  return allocation != nullptr &&
+         std::ranges::any_of(allocation->record.shares, [&](const auto& share) { return share.agent == agent; });
+}
+
 asio::awaitable<Result<Empty>> logs(Services& s, LogPolicies& policies, Context context, Logs request) {
-  if (const auto allowed = require_agent(context.principal); !allowed)
-    co_return tl::unexpected(allowed.error());
+  const auto caller = require_agent(context.principal, request.agent_id);
+  if (!caller) co_return tl::unexpected(caller.error());
+  if (!caller->allotment.empty() && !runs_on(s, request.allocation_id, request.agent_id))
+    co_return fail(ErrorCode::PermissionDenied, "allocation {} does not run on agent '{}'",
+                   request.allocation_id, request.agent_id);
   if (auto wrong = api::problem(static_cast<const api::LogBatch&>(request)))
     co_return tl::unexpected(*std::move(wrong));
   const auto task = request.allocation_id.substr(0, request.allocation_id.rfind('.'));
@@ -229,9 +251,16 @@ asio::awaitable<Result<Empty>> logs(Services& s, LogPolicies& policies, Context 
 }
 
 asio::awaitable<http::Response> model_definition(Services& s, http::Request request, std::any principal) {
-  if (const auto allowed = require_agent(principal); !allowed)
-    co_return http::error_response(allowed.error());
+  const auto caller = require_agent(principal, request.parameters["agentId"]);
+  if (!caller) co_return http::error_response(caller.error());
   const auto digest = request.parameters["digest"];
+  // A pilot gets what it runs.
+  if (!caller->allotment.empty() &&
+      std::ranges::none_of(s.ledger.cluster().desired(caller->agent_id),
+                           [&](const auto& wanted) { return wanted.model_definition == digest; }))
+    co_return http::error_response(
+        Error(ErrorCode::PermissionDenied,
+              fmt::format("nothing on agent '{}' needs model definition {}", caller->agent_id, digest)));
   auto read = [&s, digest] { return s.store.model_definition(digest); };
   auto archive = co_await offload(s, std::move(read));
   if (!archive)

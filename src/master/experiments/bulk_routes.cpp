@@ -5,6 +5,7 @@
 
 #include "det/master/experiments/experiment_actions.h"
 #include "det/master/experiments/experiment_rules.h"
+#include "det/master/lists/find.h"
 #include "det/master/objects.h"
 #include "det/master/rights/rights.h"
 
@@ -48,9 +49,13 @@ BOOST_DESCRIBE_STRUCT(BulkReply, (), (results))
 
 struct RunsRequest {
   std::vector<TrialId> run_ids;
+  std::string filter;  ///< instead of ids: all that match
   std::int64_t project_id = 0, source_project_id = 0, destination_project_id = 0;
+  bool skip_multitrial = false;  ///< leave out runs that are not the only one of their experiment
 };
-BOOST_DESCRIBE_STRUCT(RunsRequest, (), (run_ids, project_id, source_project_id, destination_project_id))
+BOOST_DESCRIBE_STRUCT(RunsRequest, (),
+                      (run_ids, filter, project_id, source_project_id, destination_project_id,
+                       skip_multitrial))
 struct RunResult {
   std::string error;
   TrialId id;
@@ -128,14 +133,32 @@ asio::awaitable<Result<ExperimentId>> experiment_of(Services& s, TrialId id) {
   co_return co_await offload(s, std::move(read));
 }
 
+/// The runs that the request names, or whose filter they match.
+asio::awaitable<Result<std::vector<TrialId>>> chosen_runs(Services& s, std::any principal,
+                                                          const RunsRequest& request) {
+  if (request.filter.empty()) {
+    if (const auto fine = check_bulk_size("runIds", request.run_ids.size()); !fine)
+      co_return tl::unexpected(fine.error());
+    co_return request.run_ids;
+  }
+  if (!request.run_ids.empty())
+    co_return invalid_argument("both runIds and filter are given; give one of them");
+  const auto from = request.project_id > 0 ? request.project_id : request.source_project_id;
+  const auto project = from > 0 ? std::optional(from) : std::nullopt;
+  co_return co_await find_run_ids(s, std::move(principal), project, request.filter,
+                                  static_cast<std::int32_t>(kBulkMax));
+}
+
 asio::awaitable<Result<BulkRunsReply>> each_run(Services& s, Context context, RunsRequest request,
                                                 Action action) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
-  if (const auto fine = check_bulk_size("runIds", request.run_ids.size()); !fine)
-    co_return tl::unexpected(fine.error());
+  const auto ids = co_await chosen_runs(s, context.principal, request);
+  if (!ids) co_return tl::unexpected(ids.error());
   BulkRunsReply reply;
-  for (const auto id : request.run_ids) {
+  for (const auto id : *ids) {
     const auto experiment = co_await experiment_of(s, id);
+    if (!experiment && request.skip_multitrial && experiment.error().code() == ErrorCode::FailedPrecondition)
+      continue;
     std::string error = experiment ? "" : experiment.error().message();
     if (experiment) {
       const auto done = co_await act(s, context, action, *experiment, request.destination_project_id);
@@ -148,10 +171,12 @@ asio::awaitable<Result<BulkRunsReply>> each_run(Services& s, Context context, Ru
 
 asio::awaitable<Result<BulkRunsReply>> kill_runs(Services& s, Context context, RunsRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
+  const auto ids = co_await chosen_runs(s, context.principal, request);
+  if (!ids) co_return tl::unexpected(ids.error());
   BulkRunsReply reply;
-  for (const auto id : request.run_ids) {
+  for (const auto id : *ids) {
     const auto allowed =
-        co_await may(s, context.principal, access::Permission::EndExperiment, Kind::Trial, id.value());
+        co_await may(s, context.principal, access::Permission::UpdateExperiment, Kind::Trial, id.value());
     if (!allowed) {
       reply.results.push_back({allowed.error().message(), id});
       continue;
@@ -170,7 +195,7 @@ void add_bulk_routes(http::Router& router, Services& s) {
     return Action{[&s, verb](Context c, ExperimentId id, std::int64_t) {
                     return command_experiment(s, std::move(c), id, verb);
                   },
-                  command_permission(verb)};
+                  UpdateExperiment};
   };
   const auto archive = [&s](bool on) {
     return Action{[&s, on](Context c, ExperimentId id, std::int64_t) {
@@ -212,7 +237,10 @@ void add_bulk_routes(http::Router& router, Services& s) {
           return each_run(s, std::move(c), std::move(r), action);
         },
         Doc{.summary =
-                *of_runs + " the experiments of the given runs; each must be the only run of its experiment",
+                *of_runs +
+                " the experiments of runs: those listed, or all that match `filter`; each must be the only "
+                "run of its experiment",
+
             .tag = "Trials"});
   }
   router.add<BulkRequest, BulkReply>(
@@ -233,7 +261,7 @@ void add_bulk_routes(http::Router& router, Services& s) {
   router.add<RunsRequest, BulkRunsReply>(
       Verb::Post, "/api/v1/runs/kill",
       [&s](Context c, RunsRequest r) { return kill_runs(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Kill several trials", .tag = "Trials"});
+      Doc{.summary = "Kill several trials: those listed, or all that match `filter`", .tag = "Trials"});
 }
 
 }  // namespace det::master

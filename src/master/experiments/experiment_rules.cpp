@@ -16,11 +16,6 @@ std::vector<std::string> without_label(const std::vector<std::string>& labels, c
   return {changed.begin(), changed.end()};
 }
 
-access::Permission command_permission(cluster::Verb verb) {
-  const bool ends = verb == cluster::Verb::Cancel || verb == cluster::Verb::Kill;
-  return ends ? access::Permission::EndExperiment : access::Permission::UpdateExperiment;
-}
-
 Result<void> check_bulk_size(std::string_view member, std::size_t size) {
   if (size <= kBulkMax) return {};
   return invalid_argument("{} has {} entries; at most {} are allowed in one call", member, size, kBulkMax);

@@ -17,9 +17,6 @@ namespace det::master {
 std::vector<std::string> with_label(const std::vector<std::string>& labels, const std::string& label);
 std::vector<std::string> without_label(const std::vector<std::string>& labels, const std::string& label);
 
-/// What a caller needs for a command to an experiment of its own or of others.
-access::Permission command_permission(cluster::Verb verb);
-
 /// How many experiments or runs one call acts on at most.
 inline constexpr std::size_t kBulkMax = 10'000;
 /// Refuses a list of ids that is too long; `member` names it.

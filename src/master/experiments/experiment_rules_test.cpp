@@ -28,16 +28,6 @@ TEST(ExperimentLabels, AreSortedAndThereOnce) {
   }
 }
 
-TEST(BulkActions, ThatEndExperimentsNeedThePermissionToEndThem) {
-  using enum cluster::Verb;
-  // clang-format off
-  EXPECT_EQ(command_permission(Activate), access::Permission::UpdateExperiment);
-  EXPECT_EQ(command_permission(Pause),    access::Permission::UpdateExperiment);
-  EXPECT_EQ(command_permission(Cancel),   access::Permission::EndExperiment);
-  EXPECT_EQ(command_permission(Kill),     access::Permission::EndExperiment);
-  // clang-format on
-}
-
 TEST(BulkActions, AreOnTenThousandAtMost) {
   EXPECT_TRUE(check_bulk_size("runIds", 0));
   EXPECT_TRUE(check_bulk_size("runIds", 10'000));

@@ -252,8 +252,8 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   if (!git) co_return tl::unexpected(git.error());
   const auto template_name = template_of(*context.request);
   if (!template_name.empty()) {
-    const auto seen = co_await may(s, context.principal, access::Permission::ViewTemplates, Kind::Templates,
-                                   json::value(""));
+    const auto seen = co_await may(s, context.principal, access::Permission::ViewTemplates, Kind::Template,
+                                   json::value(template_name));
     if (!seen) co_return tl::unexpected(seen.error());
   }
   auto layers = layers_of(s, request.config, template_name);

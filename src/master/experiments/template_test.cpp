@@ -62,5 +62,36 @@ TEST_F(TemplateTest, IsCreatedOnceChangedWhereItIsAndRemovedOnce) {
   EXPECT_EQ(call(user_, "DELETE", "/api/v1/templates/small").status, 404);
 }
 
+TEST_F(TemplateTest, IsInAWorkspaceWhereItIsListedAndWithWhichItGoes) {
+  const auto made = call(user_, "POST", "/api/v1/workspaces", {{"name", "vision"}}).body.at("workspace");
+  const auto vision = *json::to_int64(made.at("id"));
+  const auto config = json::object{{"max_restarts", 2}};
+  const auto post = [&](const char* name, const json::value& workspace) {
+    return call(user_, "POST", fmt::format("/api/v1/templates/{}", name),
+                json::object{{"name", name}, {"config", config}, {"workspaceId", workspace}});
+  };
+  EXPECT_EQ(post("theirs", vision).body.at("template").at("workspaceId"), vision);
+  EXPECT_EQ(post("common", 0).body.at("template").at("workspaceId"), 1) << "\"Uncategorized\"";
+  EXPECT_EQ(post("lost", 99).status, 404);
+  const auto names_in = [&](std::int64_t workspace) {
+    std::vector<std::string> names;
+    const auto path = fmt::format("/api/v1/templates?workspaceIds={}", workspace);
+    const auto listed = call(user_, "GET", path).body;
+    for (const auto& one : listed.at("templates").as_array()) names.emplace_back(one.at("name").as_string());
+    return names;
+  };
+  EXPECT_EQ(names_in(vision), std::vector<std::string>{"theirs"});
+  EXPECT_EQ(names_in(1), std::vector<std::string>{"common"});
+  const auto changed = call(user_, "PATCH", "/api/v1/templates/theirs", json::object{{"max_restarts", 3}});
+  EXPECT_EQ(changed.body.at("template").at("workspaceId"), vision) << "a change leaves it where it is";
+  restart();
+  EXPECT_EQ(names_in(vision), std::vector<std::string>{"theirs"});
+  EXPECT_EQ(call(user_, "POST", fmt::format("/api/v1/workspaces/{}/archive", vision)).status, 200);
+  EXPECT_NE(post("late", vision).text.find("workspace 'vision' is archived"), std::string::npos);
+  EXPECT_EQ(call(user_, "DELETE", fmt::format("/api/v1/workspaces/{}", vision)).status, 200);
+  EXPECT_EQ(call(user_, "GET", "/api/v1/templates/theirs").status, 404);
+  EXPECT_EQ(call(user_, "GET", "/api/v1/templates/common").status, 200);
+}
+
 }  // namespace
 }  // namespace det::master

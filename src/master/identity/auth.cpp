@@ -8,6 +8,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "det/api/agent.h"
 #include "det/base/text.h"
 #include "det/http/offload.h"
 #include "det/master/identity/secret.h"
@@ -20,6 +21,8 @@ constexpr std::size_t kUserNameBytesMax = 256;
 constexpr std::int64_t kSessionSeconds = 7 * 24 * 3600;
 constexpr std::string_view kTaskPrefix = "det_task_";
 constexpr std::string_view kOwnerPrefix = "det_owner_";
+constexpr std::string_view kPilotPrefix = "det_pilot_";
+constexpr std::string_view kPilotAgentPrefix = "det_node_";
 constexpr std::string_view kPasswordSalt = "GubPEmmotfiK9TMD6Zdw";  // of the API, not a secret
 
 bool equal(const std::string& a, const std::string& b) {
@@ -60,6 +63,7 @@ void Auth::load() {
   std::vector<store::Change> changes;
   for (const auto& [id, name, admin] : {std::tuple{1, "admin", true}, std::tuple{2, "determined", false}}) {
     store::UserRecord user{.id = UserId{id}, .username = name, .admin = admin, .modified_at = ledger_.now()};
+    user.password_hash = stored_hash(prehashed(options_.first_password, false));
     changes.push_back(store::PutUser{user});
     users_.emplace(user.id, std::move(user));
   }
@@ -91,6 +95,42 @@ std::string Auth::owner_token(const std::string& allocation_id) const {
   // No allocation's id begins so: neither token can be made of the other.
   return fmt::format("{}{}.{}", kOwnerPrefix, allocation_id,
                      keyed_hash(options_.task_key, "owner of " + allocation_id));
+}
+
+std::string Auth::pilot_token(const std::string& allotment) const {
+  return fmt::format("{}{}.{}", kPilotPrefix, allotment, keyed_hash(options_.task_key, "pilot of " + allotment));
+}
+
+std::string Auth::pilot_agent_token(const std::string& allotment, int node, const std::string& secret) const {
+  const auto whom = fmt::format("node {} of {} with {}", node, allotment, secret);
+  return fmt::format("{}{}-{}.{}", kPilotAgentPrefix, allotment, node, keyed_hash(options_.task_key, whom));
+}
+
+std::string Auth::pilot_agent_id(const std::string& pool, const std::string& allotment, int node) {
+  return fmt::format("{}-{}-{}", api::is_name(pool) ? pool : "node", allotment, node);
+}
+
+Result<std::any> Auth::pilot(const std::string& token) const {
+  const auto id = allocation_in(token, kPilotPrefix);
+  if (!equal(token, pilot_token(id))) return fail(ErrorCode::Unauthenticated, "invalid credentials");
+  return std::any(Principal(PilotPrincipal{id}));
+}
+
+Result<std::any> Auth::agent_of_pilot(const std::string& token) const {
+  const auto name = allocation_in(token, kPilotAgentPrefix);  // "17-0"
+  const auto dash = name.rfind('-');
+  if (dash != std::string::npos) {
+    const auto* allotment = ledger_.cluster().allotment(name.substr(0, dash));
+    const int node = std::atoi(name.c_str() + dash + 1);
+    if (allotment != nullptr)
+      if (const auto claim = allotment->claims.find(node);
+          claim != allotment->claims.end() &&
+          equal(token, pilot_agent_token(allotment->id, node, claim->second)))
+        return std::any(Principal(AgentPrincipal{.agent_id = pilot_agent_id(allotment->pool, allotment->id, node),
+                                                 .allotment = allotment->id,
+                                                 .resource_pool = allotment->pool}));
+  }
+  return fail(ErrorCode::Unauthenticated, "the machine was given back; its agent is unknown");
 }
 
 Result<std::any> Auth::owner_of_task(const std::string& token) const {
@@ -141,6 +181,8 @@ asio::awaitable<Result<std::any>> Auth::authenticate(const http::Request& reques
     co_return std::any(Principal(std::move(task)));
   }
   if (token->starts_with(kOwnerPrefix)) co_return owner_of_task(*token);
+  if (token->starts_with(kPilotPrefix)) co_return pilot(*token);
+  if (token->starts_with(kPilotAgentPrefix)) co_return agent_of_pilot(*token);
   if (equal(*token, options_.agent_token)) co_return std::any(Principal(AgentPrincipal{}));
 
   const auto hash = digest(*token);
@@ -194,6 +236,11 @@ asio::awaitable<Result<Auth::Login>> Auth::login(asio::thread_pool& pool, std::s
   bool right = co_await http::offload(pool, std::move(check));
   const auto* found = user(username);
   right = right && found != nullptr && found->password_hash == hash;  // nor was it changed meanwhile
+  if (found != nullptr && found->remote)
+    co_return fail(ErrorCode::PermissionDenied,
+                   "user '{}' is remote and cannot log in with a password; use an access token, or ask an "
+                   "administrator to make the user local",
+                   found->username);
   if (found == nullptr || !right) co_return fail(ErrorCode::Unauthenticated, "invalid credentials");
   if (!found->active)
     co_return fail(ErrorCode::PermissionDenied,
@@ -253,6 +300,15 @@ asio::awaitable<store::AccessTokenRecord> Auth::change_access_token(store::Acces
   co_return changed;
 }
 
+namespace {
+
+Error no_password(const std::string& username) {
+  return Error(ErrorCode::InvalidArgument,
+               fmt::format("user '{}' is remote and has no password; leave the password out", username));
+}
+
+}  // namespace
+
 /// Names that differ only in the case of their letters are one.
 Result<void> Auth::check_name(const std::string& name, UserId own) const {
   if (trim(name).empty())
@@ -285,6 +341,7 @@ asio::awaitable<Result<store::UserRecord>> Auth::create_user(store::UserRecord r
   if (const auto fine = check_name(record.username, {}); !fine) co_return tl::unexpected(fine.error());
   if (const auto fine = check_display_name(record.display_name, {}); !fine)
     co_return tl::unexpected(fine.error());
+  if (record.remote && !password.empty()) co_return tl::unexpected(no_password(record.username));
   record.id = UserId{users_.rbegin()->first.value() + 1};
   record.password_hash = stored_hash(prehashed(password, is_hashed));
   record.modified_at = ledger_.now();
@@ -305,6 +362,7 @@ asio::awaitable<Result<store::UserRecord>> Auth::change_user(store::UserRecord r
   if (known == users_.end() || known->second.display_name != record.display_name)
     if (const auto fine = check_display_name(record.display_name, record.id); !fine)
       co_return tl::unexpected(fine.error());
+  if (record.remote && password) co_return tl::unexpected(no_password(record.username));
   if (password) record.password_hash = stored_hash(prehashed(*password, is_hashed));
   const bool ends = password || (known != users_.end() && known->second.active && !record.active);
   record.modified_at = ledger_.now();
@@ -330,7 +388,7 @@ void Auth::forget_sessions(UserId user, const std::string& kept) {
 std::vector<std::string> Auth::users_without_password() const {
   std::vector<std::string> names;
   for (const auto& [id, user] : users_)
-    if (user.active && user.password_hash.empty()) names.push_back(user.username);
+    if (user.active && !user.remote && user.password_hash.empty()) names.push_back(user.username);
   return names;
 }
 
@@ -338,6 +396,9 @@ std::string principal_name(const std::any& principal) {
   const auto& who = std::any_cast<const Principal&>(principal);
   if (const auto* user = std::get_if<UserPrincipal>(&who)) return fmt::format("user {}", user->id);
   if (const auto* task = std::get_if<TaskPrincipal>(&who)) return "allocation " + task->allocation_id;
+  if (const auto* agent = std::get_if<AgentPrincipal>(&who); agent != nullptr && !agent->agent_id.empty())
+    return "agent " + agent->agent_id;
+  if (const auto* pilot = std::get_if<PilotPrincipal>(&who)) return "pilot of allotment " + pilot->allotment;
   return "agent";
 }
 
@@ -372,9 +433,24 @@ Result<std::string> require_task(const std::any& principal) {
   return task->allocation_id;
 }
 
-Result<void> require_agent(const std::any& principal) {
-  if (std::holds_alternative<AgentPrincipal>(std::any_cast<const Principal&>(principal))) return {};
+Result<AgentPrincipal> require_agent(const std::any& principal) {
+  const auto& who = std::any_cast<const Principal&>(principal);
+  if (const auto* agent = std::get_if<AgentPrincipal>(&who)) return *agent;
   return fail(ErrorCode::PermissionDenied, "only agents can make this call");
+}
+
+Result<AgentPrincipal> require_agent(const std::any& principal, const std::string& agent_id) {
+  DET_TRY(auto agent, require_agent(principal));
+  if (!agent.agent_id.empty() && agent.agent_id != agent_id)
+    return fail(ErrorCode::PermissionDenied, "the token of agent '{}' is not for agent '{}'", agent.agent_id,
+                agent_id);
+  return agent;
+}
+
+Result<PilotPrincipal> require_pilot(const std::any& principal) {
+  const auto& who = std::any_cast<const Principal&>(principal);
+  if (const auto* pilot = std::get_if<PilotPrincipal>(&who)) return *pilot;
+  return fail(ErrorCode::PermissionDenied, "only the machines of an allotment can make this call");
 }
 
 }  // namespace det::master

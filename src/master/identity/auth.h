@@ -26,10 +26,18 @@ struct TaskPrincipal {
   std::string allocation_id;
   bool live = false;  ///< false: the allocation is over, and its token dead
 };
-/// An agent.
-struct AgentPrincipal {};
+/// An agent. With the token of `agent.token` it is whichever agent it says; a pilot is the one that its own
+/// token names, and has the work of its pool alone.
+struct AgentPrincipal {
+  std::string agent_id{};  ///< empty: any
+  std::string allotment{}, resource_pool{};
+};
+/// A program on a machine of an allotment, which is no agent yet.
+struct PilotPrincipal {
+  std::string allotment;
+};
 
-using Principal = std::variant<UserPrincipal, TaskPrincipal, AgentPrincipal>;
+using Principal = std::variant<UserPrincipal, TaskPrincipal, AgentPrincipal, PilotPrincipal>;
 
 /// Who a request comes from.
 ///
@@ -43,6 +51,7 @@ class Auth {
   struct Options {
     std::string task_key;  ///< secret of this cluster
     std::string agent_token;
+    std::string first_password{};  ///< of the users that the first start creates
   };
 
   Auth(Ledger& ledger, store::Store& store, Options options);
@@ -56,6 +65,11 @@ class Auth {
   void load();
 
   std::string task_token(const std::string& allocation_id) const;
+  /// What the pilots of an allotment show once, each for its node, to become agents.
+  std::string pilot_token(const std::string& allotment) const;
+  /// The token of such an agent, which dies with the allotment.
+  std::string pilot_agent_token(const std::string& allotment, int node, const std::string& secret) const;
+  static std::string pilot_agent_id(const std::string& pool, const std::string& allotment, int node);
   /// The token with which the processes of an allocation act for its owner while it lives: with the owner's
   /// permissions, but not those of administrators, and without anything that outlasts the allocation
   /// (passwords, tokens).
@@ -107,6 +121,8 @@ class Auth {
   std::map<UserId, store::UserRecord> users_;
   std::map<store::AccessTokenId, store::AccessTokenRecord> tokens_;
   Result<std::any> owner_of_task(const std::string& token) const;
+  Result<std::any> pilot(const std::string& token) const;
+  Result<std::any> agent_of_pilot(const std::string& token) const;
   void make_room();  // in sessions_
   void forget_sessions(UserId user, const std::string& kept);
   std::map<std::string, store::SessionRecord> sessions_;  // some of those seen since the start
@@ -122,6 +138,9 @@ Result<UserPrincipal> require_person(const std::any& principal);
 Result<UserPrincipal> require_admin(const std::any& principal);
 /// The live allocation that makes the call. Gone if it is over; PermissionDenied for any other caller.
 Result<std::string> require_task(const std::any& principal);
-Result<void> require_agent(const std::any& principal);
+Result<AgentPrincipal> require_agent(const std::any& principal);
+/// The same, which may speak for this agent.
+Result<AgentPrincipal> require_agent(const std::any& principal, const std::string& agent_id);
+Result<PilotPrincipal> require_pilot(const std::any& principal);
 
 }  // namespace det::master

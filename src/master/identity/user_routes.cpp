@@ -36,11 +36,11 @@ struct UsersReply {
 BOOST_DESCRIBE_STRUCT(UsersReply, (), (users, pagination))
 struct NewUser {
   std::string username, display_name;
-  bool admin = false, active = true;
+  bool admin = false, active = true, remote = false;
   std::optional<config::AgentUserGroup> agent_user_group;
   static bool required(std::string_view name) { return name == "username"; }
 };
-BOOST_DESCRIBE_STRUCT(NewUser, (), (username, display_name, admin, active, agent_user_group))
+BOOST_DESCRIBE_STRUCT(NewUser, (), (username, display_name, admin, active, remote, agent_user_group))
 struct UserCreateRequest {
   NewUser user;
   std::string password;
@@ -200,7 +200,8 @@ void add_user_routes(http::Router& router, Services& s) {
                                        .display_name = std::move(r.user.display_name),
                                        .admin = r.user.admin,
                                        .active = r.user.active,
-                                       .agent_user_group = r.user.agent_user_group};
+                                       .agent_user_group = r.user.agent_user_group,
+                                       .remote = r.user.remote};
         const auto user = co_await s.auth.create_user(record, std::move(r.password), r.is_hashed);
         if (!user) co_return tl::unexpected(user.error());
         co_return UserReply{to_api(*user)};

@@ -17,8 +17,8 @@ bool is_active_administrator(const store::UserRecord& user) {
 
 /// None where the request takes it away.
 Result<std::optional<config::AgentUserGroup>> read_agent_user_group(const json::value& value) {
-  if (value.is_null()) return std::nullopt;
   DET_TRY(auto group, http::from_wire<config::AgentUserGroup>(value));
+  if (group == config::AgentUserGroup{}) return std::nullopt;
   if (auto wrong = config::problem(group, true)) return tl::unexpected(*std::move(wrong));
   return group;
 }
@@ -40,8 +40,8 @@ void sort_users(std::vector<api::User>& users, std::string_view sort_by) {
 
 Result<void> check_user_change(const UserPrincipal& caller, const UserPatchRequest& request) {
   const bool own = caller.id == request.user_id;
-  const bool only_own_settings =
-      !request.username && !request.admin && !request.active && !request.agent_user_group;
+  const bool only_own_settings = !request.username && !request.admin && !request.active && !request.remote &&
+                                 request.agent_user_group.value_or(nullptr).is_null();
   if (caller.admin || (own && only_own_settings)) return {};
   return fail(ErrorCode::PermissionDenied, "user '{}' is not an administrator", caller.username);
 }
@@ -51,7 +51,8 @@ Result<store::UserRecord> patched_user(store::UserRecord record, const UserPatch
   if (request.display_name) record.display_name = *request.display_name;
   if (request.admin) record.admin = *request.admin;
   if (request.active) record.active = *request.active;
-  if (request.agent_user_group) {
+  if (request.remote) record.remote = *request.remote;
+  if (request.agent_user_group && !request.agent_user_group->is_null()) {
     DET_TRY(record.agent_user_group, read_agent_user_group(*request.agent_user_group));
   }
   return record;

@@ -18,12 +18,13 @@ using UsersById = std::map<UserId, store::UserRecord>;
 struct UserPatchRequest {
   UserId user_id;
   std::optional<std::string> username, display_name, password;
-  std::optional<bool> admin, active;
+  std::optional<bool> admin, active, remote;
   bool is_hashed = false;
-  std::optional<json::value> agent_user_group;  ///< null: none
+  std::optional<json::value> agent_user_group;  ///< {}: none; null: unchanged
 };
 BOOST_DESCRIBE_STRUCT(UserPatchRequest, (),
-                      (user_id, username, display_name, password, admin, active, is_hashed, agent_user_group))
+                      (user_id, username, display_name, password, admin, active, remote, is_hashed,
+                       agent_user_group))
 
 /// GET /api/v1/users
 struct UsersQuery {

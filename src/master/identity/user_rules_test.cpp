@@ -62,7 +62,9 @@ TEST(UserChange, IsForAdministratorsButForOnesOwnPasswordAndDisplayName) {
       {"name",             {.username = "zo"},                          false, false, true},
       {"administrator",    {.admin = false},                            false, false, true},
       {"active",           {.active = true},                            false, false, true},
-      {"agent user group", {.agent_user_group = json::value(nullptr)},  false, false, true},
+      {"remote",           {.remote = true},                            false, false, true},
+      {"agent user group", {.agent_user_group = json::object()},        false, false, true},
+      {"no such group",    {.agent_user_group = json::value(nullptr)},  true,  false, true},
       {"name and password", {.username = "zo", .password = "s"},        false, false, true}};
   // clang-format on
   for (const auto& row : rows) {
@@ -86,13 +88,16 @@ TEST(UserChange, LeavesWhatTheRequestDoesNotName) {
                                            .display_name = "",
                                            .admin = true,
                                            .active = false,
-                                           .agent_user_group = json::value(nullptr)});
+                                           .remote = true,
+                                           .agent_user_group = json::object()});
   ASSERT_TRUE(other);
   EXPECT_EQ(other->username, "zo");
   EXPECT_EQ(other->display_name, "");
   EXPECT_TRUE(other->admin);
   EXPECT_FALSE(other->active);
   EXPECT_FALSE(other->agent_user_group);
+  EXPECT_TRUE(other->remote);
+  EXPECT_TRUE(patched_user(record, {.agent_user_group = json::value(nullptr)})->agent_user_group);
   const auto wrong = patched_user(record, {.agent_user_group = json::value("root")});
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code(), ErrorCode::InvalidArgument);

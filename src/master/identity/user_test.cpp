@@ -59,6 +59,32 @@ TEST_F(UserTest, ANewPasswordEndsTheOtherLogIns) {
   EXPECT_EQ(call(mine, "GET", "/api/v1/me").status, 401);
 }
 
+TEST_F(UserTest, ARemoteUserHasNoPassword) {
+  const auto make = [&](const char* name, const char* password) {
+    return call(admin_, "POST", "/api/v1/users",
+                json::object{{"user", {{"username", name}, {"active", true}, {"remote", true}}},
+                             {"password", password}});
+  };
+  EXPECT_EQ(make("both", "secret").status, 400);
+  const auto made = make("ann", "");
+  ASSERT_EQ(made.status, 200) << made.text;
+  EXPECT_EQ(made.body.at("user").at("remote"), true);
+  const auto id = made.body.at("user").at("id").to_number<std::int64_t>();
+  const auto try_login = [&] {
+    return call("", "POST", "/api/v1/auth/login", json::object{{"username", "ann"}, {"password", ""}});
+  };
+  const auto refused = try_login();
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_NE(refused.text.find("user 'ann' is remote and cannot log in with a password"), std::string::npos)
+      << refused.text;
+  EXPECT_EQ(patch(id, json::object{{"password", "secret"}}).status, 400);
+  restart();
+  const auto path = fmt::format("/api/v1/users/{}", id);
+  EXPECT_EQ(call(admin_, "GET", path).body.at("user").at("remote"), true);
+  EXPECT_EQ(patch(id, json::object{{"remote", false}}).body.at("user").at("remote"), false);
+  EXPECT_EQ(try_login().status, 200);
+}
+
 TEST_F(UserTest, NamesAreOfOneUserEachAndCanBeWritten) {
   ASSERT_EQ(create("Ann").status, 200);
   for (const auto* name : {"ann", "Ann", " bob", "bob ", "", "  ", "a\nb"}) {

@@ -192,6 +192,8 @@ void Ledger::act(const std::vector<cluster::Effect>& effects) {
       ring(task_log_key(task_row->record.id));
     } else if (const auto* allocation_row = std::get_if<cluster::PutAllocation>(&effect)) {
       act(*allocation_row);
+    } else if (const auto* provider = std::get_if<cluster::WakeProvider>(&effect)) {
+      ring(provider_key(provider->pool));
     } else if (const auto* collect = std::get_if<cluster::CollectCheckpoints>(&effect)) {
       if (collect_) collect_(collect->id);
     }

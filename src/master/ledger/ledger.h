@@ -100,6 +100,8 @@ class Ledger {
   static std::string allocation_key(const std::string& id) { return "allocation " + id; }
   static std::string task_log_key(const std::string& id) { return "log " + id; }
   static std::string task_key(const std::string& id) { return "task " + id; }  ///< of one that is no trial
+  /// Of a pool's provider; without a pool: what is due shall be decided.
+  static std::string provider_key(const std::string& pool) { return "provider " + pool; }
   static std::string own_log_key() { return "master log"; }
   static std::string metric_key(TrialId id) { return "metric " + std::to_string(id.value()); }
   static std::string search_key(ExperimentId id) { return "search " + std::to_string(id.value()); }

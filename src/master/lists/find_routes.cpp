@@ -4,6 +4,7 @@
 #include <set>
 
 #include "det/master/lists/filter.h"
+#include "det/master/lists/find.h"
 #include "det/master/objects.h"
 #include "det/master/rights/rights.h"
 #include "det/master/services.h"
@@ -327,6 +328,20 @@ asio::awaitable<Result<FoundRunsReply>> find_runs(Services& s, std::any principa
 }
 
 }  // namespace
+
+asio::awaitable<Result<std::vector<TrialId>>> find_run_ids(Services& s, std::any principal,
+                                                           std::optional<std::int64_t> project,
+                                                           std::string filter, std::int32_t limit) {
+  FindRequest request;
+  request.project_id = project;
+  request.filter = std::move(filter);
+  request.limit = limit;
+  const auto found = co_await find_runs(s, std::move(principal), std::move(request));
+  if (!found) co_return tl::unexpected(found.error());
+  std::vector<TrialId> ids;
+  for (const auto& run : found->runs) ids.push_back(run.id);
+  co_return ids;
+}
 
 void add_find_routes(http::Router& router, Services& s) {
   router.add<FindRequest, ExperimentsReply>(

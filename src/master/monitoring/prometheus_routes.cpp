@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "det/master/elastic/provisioner.h"
 #include "det/master/monitoring/measurements.h"
 #include "det/master/services.h"
 #include "det/master/webhooks/webhooks.h"
@@ -108,6 +109,39 @@ void write_queue(PrometheusText& out, const cluster::Cluster& cluster, Time now)
     out.sample({{"resource_pool", pool}}, static_cast<double>(queue.slots));
   out.family("det_queue_oldest_seconds", "gauge", "Waiting time of the oldest waiting allocation.");
   for (const auto& [pool, queue] : queues) out.sample({{"resource_pool", pool}}, queue.oldest);
+}
+
+/// Of pools whose machines an engine gives.
+void write_providers(PrometheusText& out, const Services& s) {
+  const auto& cluster = s.ledger.cluster();
+  struct Nodes {
+    int requested = 0, pending = 0, running = 0, leaving = 0;
+  };
+  std::map<std::string, Nodes> pools;
+  for (const auto& pool : cluster.pools().pools)
+    if (pool.elastic) pools[pool.name];
+  if (pools.empty()) return;
+  for (const auto& [id, allotment] : cluster.allotments()) {
+    auto& nodes = pools[allotment.pool];
+    auto& count = allotment.leaving || allotment.state == elastic::State::Releasing ? nodes.leaving
+                  : allotment.state == elastic::State::Running                      ? nodes.running
+                  : allotment.state == elastic::State::Pending                      ? nodes.pending
+                                                                                    : nodes.requested;
+    count += allotment.nodes;
+  }
+  out.family("det_provider_nodes", "gauge", "Nodes that a resource pool has of its provider, by state.");
+  for (const auto& [pool, nodes] : pools)
+    for (const auto& [state, count] : {std::pair{"requested", nodes.requested},
+                                       {"pending", nodes.pending},
+                                       {"running", nodes.running},
+                                       {"leaving", nodes.leaving}})
+      out.sample({{"resource_pool", pool}, {"state", state}}, count);
+  out.family("det_provider_failures", "gauge", "Requests for nodes that failed since the last one that worked.");
+  for (const auto& [pool, nodes] : pools) out.sample({{"resource_pool", pool}}, cluster.failures(pool).count);
+  if (s.provisioner == nullptr) return;
+  out.family("det_provider_calls_total", "counter", "Calls of the engine that gives the nodes.");
+  for (const auto& [pool, calls] : s.provisioner->calls())
+    out.sample({{"resource_pool", pool}}, static_cast<double>(calls));
 }
 
 void write_work(PrometheusText& out, const Services& s) {
@@ -214,6 +248,7 @@ asio::awaitable<http::Response> metrics(Services& s, std::shared_ptr<StoredCount
   write_counts(out, stored->counts);
   write_slots(out, s.ledger.cluster());
   write_queue(out, s.ledger.cluster(), s.ledger.now());
+  write_providers(out, s);
   write_work(out, s);
   write_process(out, s);
   co_await s.ledger.durable();

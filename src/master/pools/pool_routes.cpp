@@ -32,6 +32,7 @@ BOOST_DESCRIBE_STRUCT(QueueStats, (), (queued_count, scheduled_count))
 
 struct Pool {
   std::string name, description, type = "RESOURCE_POOL_TYPE_STATIC";
+  std::string provider;   ///< ours: who gives its machines, in words; empty: its agents are started by hand
   std::string scheduler;  ///< ours: the policy's own name
   std::string scheduler_type, scheduler_fitting_policy;
   bool preemption = false;             ///< ours
@@ -53,7 +54,7 @@ struct Pool {
       agent_fluent_image;
 };
 BOOST_DESCRIBE_STRUCT(Pool, (),
-                      (name, description, type, scheduler, scheduler_type, scheduler_fitting_policy,
+                      (name, description, type, provider, scheduler, scheduler_type, scheduler_fitting_policy,
                        preemption, default_priority, num_agents, slots_available, slots_used, slots_per_agent,
                        slot_type, accelerator, aux_container_capacity, aux_container_capacity_per_agent,
                        aux_containers_running, default_compute_pool, default_aux_pool, stats, details,
@@ -76,7 +77,10 @@ Pool describe(Services& s, const std::string& name) {
   const auto& settings = cluster.pool(name);
   Pool pool{
       .name = name,
-      .description = settings.description.empty() ? "agents that joined as " + name : settings.description,
+      .description = !settings.description.empty() ? settings.description
+                     : settings.elastic            ? "machines of " + settings.provider
+                                                   : "agents that joined as " + name,
+      .provider = settings.provider,
       .scheduler = cluster::policy_name(settings.policy),
       .scheduler_type = scheduler_type(settings.policy),
       .scheduler_fitting_policy =
@@ -87,6 +91,13 @@ Pool describe(Services& s, const std::string& name) {
       .default_compute_pool = name == cluster.pools().default_compute,
       .default_aux_pool = name == cluster.pools().default_aux,
       .cluster_name = s.cluster_name};
+  if (settings.elastic) {
+    pool.min_agents = settings.elastic->min_nodes;
+    pool.max_agents = settings.elastic->max_nodes;
+    pool.max_idle_agent_period = static_cast<double>(settings.elastic->idle_timeout);
+    pool.max_agent_starting_period = static_cast<double>(settings.elastic->start_timeout);
+    pool.slots_per_agent = settings.elastic->slots_per_node;
+  }
   if (settings.policy == scheduler::Policy::Priority)
     pool.details.priority_scheduler = PrioritySettings{settings.preemption, settings.default_priority};
   for (const auto& [id, agent] : cluster.agents()) {

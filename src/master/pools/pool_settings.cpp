@@ -2,80 +2,12 @@
 
 #include <set>
 
-#include "det/master/administration/settings.h"
+#include "det/master/administration/section.h"
 
 namespace det::master {
 namespace {
 
 using cluster::PoolSettings;
-
-/// Reads the members of one map, each once; what is left over is unknown.
-class Section {
- public:
-  Section(json::value value, std::string path, std::vector<Error>& problems)
-      : path_(std::move(path)), problems_(problems) {
-    if (value.is_object())
-      members_ = std::move(value.get_object());
-    else if (!value.is_null())
-      problem("", fmt::format("is {}; it must be a map", json::serialize(value)));
-  }
-  ~Section() {
-    for (const auto& member : members_) problem(std::string(member.key()), "is not a known setting");
-  }
-  Section(const Section&) = delete;
-  Section& operator=(const Section&) = delete;
-
-  json::value take(std::string_view name) { return master::take(members_, name); }
-  void text(std::string_view name, std::string& into) {
-    const auto value = take(name);
-    if (value.is_string())
-      into = std::string(value.get_string());
-    else if (!value.is_null())
-      problem(name, fmt::format("is {}; it must be a string", json::serialize(value)));
-  }
-  void flag(std::string_view name, bool& into) {
-    const auto value = take(name);
-    if (value.is_bool())
-      into = value.get_bool();
-    else if (!value.is_null())
-      problem(name, fmt::format("is {}; it must be true or false", json::serialize(value)));
-  }
-  void integer(std::string_view name, int low, int high, int& into) {
-    const auto value = take(name);
-    if (value.is_null()) return;
-    const auto number = json::to_int64(value);
-    if (number && *number >= low && *number <= high)
-      into = static_cast<int>(*number);
-    else
-      problem(name,
-              fmt::format("is {}; it must be an integer from {} to {}", json::serialize(value), low, high));
-  }
-  template <typename T>
-  void choice(std::string_view name, std::initializer_list<std::pair<const char*, T>> choices, T& into) {
-    std::string word;
-    text(name, word);
-    if (word.empty()) return;
-    std::string known;
-    for (const auto& [key, value] : choices) {
-      if (word == key) {
-        into = value;
-        return;
-      }
-      known += (known.empty() ? "" : ", ") + std::string(key);
-    }
-    problem(name, fmt::format("is '{}'; it must be one of {}", word, known));
-  }
-  void problem(std::string_view name, const std::string& what) {
-    const auto where = name.empty() ? path_ : fmt::format("{}.{}", path_, name);
-    problems_.push_back(invalid_argument("{} {}", where, what).value());
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  json::object members_;
-  std::string path_;
-  std::vector<Error>& problems_;
-};
 
 void read_scheduler(json::value value, const std::string& path, PoolSettings& pool,
                     std::vector<Error>& problems) {
@@ -102,6 +34,12 @@ void read_scheduler(json::value value, const std::string& path, PoolSettings& po
 }  // namespace
 
 Result<cluster::Pools> take_pools(json::object& configuration) {
+  std::map<std::string, ProviderSettings> providers;
+  return take_pools(configuration, providers);
+}
+
+Result<cluster::Pools> take_pools(json::object& configuration,
+                                  std::map<std::string, ProviderSettings>& providers) {
   std::vector<Error> problems;
   cluster::Pools pools;
   PoolSettings base;
@@ -132,6 +70,12 @@ Result<cluster::Pools> take_pools(json::object& configuration) {
       section.integer("max_aux_containers_per_agent", 0, 1'000'000, pool.zero_slot_max);
       section.integer("idle_seconds", 0, 1'000'000, pool.idle_seconds);
       read_scheduler(section.take("scheduler"), section.path() + ".scheduler", pool, problems);
+      if (auto provider = section.take("provider"); !provider.is_null()) {
+        const auto read = read_provider(std::move(provider), section.path() + ".provider", problems);
+        pool.elastic = read.limits;
+        pool.provider = describe(read);
+        providers.insert_or_assign(pool.name, read);
+      }
       if (pool.name.empty()) section.problem("pool_name", "is required");
       if (!names.insert(pool.name).second)
         section.problem(

@@ -3,6 +3,7 @@
 #include "det/base/error.h"
 #include "det/base/json.h"
 #include "det/cluster/pools.h"
+#include "det/master/elastic/provider_settings.h"
 
 namespace det::master {
 
@@ -19,5 +20,8 @@ namespace det::master {
 ///
 /// A pool without a scheduler has the resource manager's. InvalidArgument says every problem at once.
 Result<cluster::Pools> take_pools(json::object& configuration);
+/// The same, with the settings of the providers that pools have, by pool.
+Result<cluster::Pools> take_pools(json::object& configuration,
+                                  std::map<std::string, ProviderSettings>& providers);
 
 }  // namespace det::master

@@ -25,7 +25,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 /// One of each thing that calls name, in a workspace of its own.
 struct Things {
   std::int64_t workspace = 0, project = 0, experiment = 0, trial = 0, webhook = 0;
-  std::string task, trial_task, checkpoint, key;
+  std::string task, trial_task, checkpoint, key, template_name;
 };
 
 class AccessMatrix : public testing::MasterTest {
@@ -67,6 +67,8 @@ class AccessMatrix : public testing::MasterTest {
     EXPECT_EQ(task.status, 200) << task.text;
     t.task = std::string(task.body.at("command").at("id").get_string());
     call(admin_, "POST", "/api/v1/models", {{"name", "m"}});
+    t.template_name = "small";
+    put_template(t);
     json::array triggers;
     triggers.push_back(json::object{{"triggerType", "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE"},
                                     {"condition", {{"state", "COMPLETED"}}}});
@@ -77,6 +79,11 @@ class AccessMatrix : public testing::MasterTest {
                             {"triggers", std::move(triggers)}}),
                       "webhook");
     return t;
+  }
+  void put_template(const Things& t) {
+    const auto made = call(admin_, "PUT", "/api/v1/templates/" + t.template_name,
+                           {{"config", {{"max_restarts", 1}}}, {"workspaceId", t.workspace}});
+    EXPECT_EQ(made.status, 200) << made.text;
   }
   static std::int64_t id_of(const testing::Answer& answer, const char* member) {
     EXPECT_EQ(answer.status, 200) << answer.text;
@@ -101,6 +108,7 @@ class AccessMatrix : public testing::MasterTest {
                                                           {"{jobId}", std::to_string(t.experiment)},
                                                           {"{key}", t.key},
                                                           {"{modelName}", "m"},
+                                                          {"{templateName}", t.template_name},
                                                           {"{userId}", "1"},
                                                           {"{username}", "admin"}})
       path = replaced(path, name, value);
@@ -138,6 +146,7 @@ class AccessMatrix : public testing::MasterTest {
             {"destinationWorkspaceId", t.workspace},
             {"workspaceId", t.workspace},
             {"projectId", t.project},
+            {"oldName", t.template_name},
             {"config", "no: configuration"},
             {"userRoleAssignments", std::move(assignments)},
             {"updates", std::move(updates)},
@@ -174,7 +183,7 @@ TEST_F(AccessMatrix, EveryCallAnswersEachRoleAsDeclared) {
     tokens[name] = make_user(name);
     if (!role.empty()) {
       assign(name, role, things.workspace);
-      assign(name, role, 1);  // where models and templates are
+      assign(name, role, 1);  // where models are
     }
   }
   enforce();
@@ -198,7 +207,9 @@ TEST_F(AccessMatrix, EveryCallAnswersEachRoleAsDeclared) {
       const bool waits = path.ends_with("/follow") || path.find("/signals/") != std::string::npos ||
                          operation.ends_with("/searcher/operation") ||
                          path.find("rendezvous") != std::string::npos;
+      const bool deletes_template = operation.starts_with("DELETE /api/v1/templates/");
       const auto of = [&](const std::string& token) {
+        if (deletes_template) put_template(things);  // whoever was asked before may have deleted it
         return waits || path.ends_with("/logout") ? testing::Answer{} : call(token, method, path, body);
       };
       std::vector<testing::Answer> answers = {call("", method, path, body), of(agent_token())};
@@ -273,6 +284,7 @@ TEST_F(AccessMatrix, ListsLeaveOutWhatOneMayNotSee) {
                                           {"GET", "/api/v1/commands", "commands", 1, 1, 0},
                                           {"GET", "/api/v1/tasks", "allocationIdToSummary", 3, 2, 0},
                                           {"GET", "/api/v1/job-queues-v2", "jobs", 3, 2, 0},
+                                          {"GET", "/api/v1/templates", "templates", 1, 1, 0},
                                           {"GET", "/api/v1/workspaces", "workspaces", 2, 1, 0}}) {
     EXPECT_EQ(count(admin_, row.method, row.path, row.member), row.admin) << row.path;
     EXPECT_EQ(count(viewer, row.method, row.path, row.member), row.viewer) << row.path;
@@ -381,24 +393,33 @@ TEST_F(AccessMatrix, ATaskHasTheRightsOfItsUserAndNeverThoseOfAnAdministrator) {
   EXPECT_EQ(report(task, "training", 10, 0.5).status, 200);
 }
 
-TEST_F(AccessMatrix, WithoutRolesWhatCannotBeUndoneIsForTheOwnerAndAdministrators) {
+TEST_F(AccessMatrix, WithoutRolesEverybodyChangesAndKillsButOnlyTheOwnerAndAdministratorsDelete) {
   const auto things = make_things();
   const auto other = make_user("other");
   const auto at = [&](const char* form) { return fmt::format(fmt::runtime(form), things.experiment); };
   EXPECT_EQ(call(other, "GET", at("/api/v1/experiments/{}")).status, 200);
+  EXPECT_EQ(call(other, "PATCH", at("/api/v1/experiments/{}"), {{"name", "ours"}}).status, 200);
   EXPECT_EQ(call(other, "POST", at("/api/v1/experiments/{}/pause")).status, 200);
   EXPECT_EQ(call(other, "POST", at("/api/v1/experiments/{}/activate")).status, 200);
-  const auto refused = call(other, "POST", at("/api/v1/experiments/{}/kill"));
+  EXPECT_EQ(call(other, "POST", fmt::format("/api/v1/trials/{}/kill", things.trial)).status, 200);
+  EXPECT_EQ(call(other, "POST", at("/api/v1/experiments/{}/kill")).status, 200);
+  EXPECT_EQ(call(other, "POST", fmt::format("/api/v1/tasks/{}/kill", things.trial_task)).status, 200);
+  EXPECT_EQ(
+      call(other, "POST", fmt::format("/api/v1/commands/{}/set_priority", things.task), {{"priority", 3}})
+          .status,
+      200);
+  EXPECT_EQ(call(other, "POST", fmt::format("/api/v1/commands/{}/kill", things.task)).status, 200);
+  const auto refused = call(other, "DELETE", at("/api/v1/experiments/{}"));
   EXPECT_EQ(refused.status, 403);
-  EXPECT_NE(refused.text.find(at("user 'other' cannot kill or cancel experiment {}: it belongs to user "
+  EXPECT_NE(refused.text.find(at("user 'other' cannot delete experiment {}: it belongs to user "
                                  "'determined'; only its owner and administrators can")),
             std::string::npos)
       << refused.text;
-  EXPECT_EQ(call(other, "POST", fmt::format("/api/v1/trials/{}/kill", things.trial)).status, 403);
-  EXPECT_EQ(call(other, "POST", fmt::format("/api/v1/tasks/{}/kill", things.trial_task)).status, 403);
-  EXPECT_EQ(call(other, "POST", fmt::format("/api/v1/commands/{}/kill", things.task)).status, 403);
-  EXPECT_EQ(call(user_, "POST", at("/api/v1/experiments/{}/kill")).status, 200);
-  EXPECT_EQ(call(admin_, "POST", fmt::format("/api/v1/commands/{}/kill", things.task)).status, 200);
+  EXPECT_EQ(call(other, "DELETE", "/api/v1/checkpoints",
+                 json::object{{"checkpointUuids", json::array{things.checkpoint}}})
+                .status,
+            403);
+  EXPECT_NE(call(user_, "DELETE", at("/api/v1/experiments/{}")).status, 403);
 }
 
 }  // namespace

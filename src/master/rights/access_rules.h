@@ -21,8 +21,8 @@ enum class Kind {
   ProjectKey,
   Model,
   ModelVersion,
-  Templates,  ///< all templates: they are in the workspace "Uncategorized"
-  Webhook,    ///< of its workspace, which the workspace's owner owns, or of the cluster
+  Template,
+  Webhook,  ///< of its workspace, which the workspace's owner owns, or of the cluster
 };
 
 /// One permission that a call needs. `from` says where the call names the object: "id" is a path parameter,

@@ -49,13 +49,6 @@ Object in_workspace(Services& s, std::int64_t id, std::string what, std::vector<
   return object;
 }
 
-/// What all may look for, in the workspace that everything without one is in.
-Object of_all(Services& s, std::string what) {
-  auto object = in_workspace(s, store::kUncategorizedWorkspace.value(), std::move(what), {});
-  object.is_secret = false;
-  return object;
-}
-
 asio::awaitable<std::optional<Object>> of_experiment(Services& s, ExperimentId id, std::string what) {
   if (const auto* live = s.ledger.cluster().experiment(id))
     co_return in_project(s, live->record().project_id, std::move(what), live->record().owner);
@@ -94,6 +87,15 @@ asio::awaitable<std::optional<Object>> of_checkpoint(Services& s, std::string uu
   co_return co_await of_experiment(s, *experiment, "checkpoint " + uuid);
 }
 
+asio::awaitable<std::optional<Object>> of_template(Services& s, std::string name) {
+  auto read = [&s] { return s.store.templates(); };
+  const auto all = co_await offload(s, std::move(read));
+  for (const auto& record : all)
+    if (record.name == name)
+      co_return in_workspace(s, record.workspace.value(), fmt::format("template '{}'", name), {});
+  co_return std::nullopt;
+}
+
 Found with(std::optional<Object> object, Permission permission) {
   if (!object) return std::nullopt;
   return Place{*std::move(object), permission};
@@ -102,7 +104,7 @@ Found with(std::optional<Object> object, Permission permission) {
 /// What is asked of tasks, asked of trials.
 Permission of_trials(Permission permission) {
   if (permission == Permission::ViewNsc) return Permission::ViewExperimentArtifacts;
-  if (permission == Permission::UpdateNsc) return Permission::EndExperiment;
+  if (permission == Permission::UpdateNsc) return Permission::UpdateExperiment;
   return permission;
 }
 
@@ -216,7 +218,7 @@ asio::awaitable<Found> find(Services& s, Permission permission, Kind kind, json:
       if (!record->workspace) co_return co_await find(s, permission, Kind::Cluster, id, request);
       co_return co_await find(s, permission, Kind::Workspace, record->workspace.value(), request);
     }
-    case Kind::Templates: object = of_all(s, "templates"); break;
+    case Kind::Template: object = co_await of_template(s, text_of(id)); break;
   }
   co_return with(std::move(object), permission);
 }
@@ -236,6 +238,7 @@ Error absent(Kind kind, const json::value& id) {
     case Kind::Model:
     case Kind::ModelVersion: return not_there(fmt::format("model '{}' not found", text));
     case Kind::Webhook: return not_there(fmt::format("webhook '{}' not found", text));
+    case Kind::Template: return not_there(fmt::format("template '{}' not found", text));
     case Kind::Job: return not_there(fmt::format("job '{}' not found in any queue", text));
     default: return not_there(fmt::format("task '{}' not found", text));
   }
@@ -298,6 +301,7 @@ std::string_view word(Kind kind) {
     case Kind::Model:
     case Kind::ModelVersion: return "model";
     case Kind::Webhook: return "webhook";
+    case Kind::Template: return "template";
     default: return "";
   }
 }

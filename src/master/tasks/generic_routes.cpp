@@ -159,8 +159,8 @@ asio::awaitable<Result<GenericTaskReply>> create(Services& s, Context context, G
   const auto allowed = may_in(s, context.principal, access::Permission::CreateNsc, (*workspace)->id.value());
   if (!allowed) co_return tl::unexpected(allowed.error());
   if (!from_template.empty()) {
-    const auto seen = co_await may(s, context.principal, access::Permission::ViewTemplates, Kind::Templates,
-                                   json::value(""));
+    const auto seen = co_await may(s, context.principal, access::Permission::ViewTemplates, Kind::Template,
+                                   json::value(from_template));
     if (!seen) co_return tl::unexpected(seen.error());
   }
   auto problems = problems_of(request);

@@ -187,16 +187,17 @@ TEST_F(GenericTaskTest, AllThatIsWrongIsSaidAtOnce) {
   EXPECT_THAT(strange.text, HasSubstr("a command; it must be a generic task"));
 }
 
-TEST_F(GenericTaskTest, IsCommandedByItsOwnerAndAdministratorsAndSoIsItsFamily) {
+TEST_F(GenericTaskTest, IsCommandedByWhoeverIsLoggedInAndSoIsItsFamily) {
   const auto root = create();
   const auto eve = make_user("eve");
-  const auto by_eve = [&](const std::string& id, const char* verb) {
-    return call(eve, "POST", fmt::format("/api/v1/tasks/{}/{}", id, verb), json::object{}).status;
+  const auto by_eve = [&](const char* verb) {
+    return call(eve, "POST", fmt::format("/api/v1/tasks/{}/{}", root, verb), json::object{}).status;
   };
-  for (const auto* verb : {"pause", "unpause", "kill"}) EXPECT_EQ(by_eve(root, verb), 403) << verb;
-  EXPECT_EQ(post({{"config", "entrypoint: x"}, {"parentId", root}}, eve).status, 403);
-  EXPECT_EQ(call(admin_, "POST", fmt::format("/api/v1/tasks/{}/pause", root), json::object{}).status, 200);
+  EXPECT_EQ(by_eve("pause"), 200);
   EXPECT_EQ(state(root), "PAUSED");
+  EXPECT_EQ(by_eve("unpause"), 200);
+  EXPECT_EQ(post({{"config", "entrypoint: x"}, {"parentId", root}}, eve).status, 200);
+  EXPECT_EQ(by_eve("kill"), 200);
 }
 
 }  // namespace

@@ -1,12 +1,35 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "det/base/time.h"
+
 namespace det::master {
+
+/// Who uses the ports of a task: requests and connections through the proxy. Threads: any.
+class ProxyUse {
+ public:
+  void begin() {
+    seen_ = true;
+    ++open_;
+  }
+  void end() {
+    seen_ = true;
+    --open_;
+  }
+  /// Whether somebody has used them since the last call.
+  bool take() { return seen_.exchange(false) || open_ > 0; }
+
+ private:
+  std::atomic<int> open_{0};
+  std::atomic<bool> seen_{false};
+};
 
 /// Where the services of running tasks answer: notebooks, TensorBoards, shells. `/proxy/{taskId}/…` reaches
 /// these addresses and no others. In memory: the master fills it again from the records of tasks after a
@@ -45,7 +68,31 @@ class Proxies {
     return found == hosts_.end() ? std::string() : found->second;
   }
 
+  /// Of the ports of a task that is there.
+  std::shared_ptr<ProxyUse> use_of(const std::string& task) {
+    auto& use = uses_[task].first;
+    if (!use) use = std::make_shared<ProxyUse>();
+    return use;
+  }
+  /// Looks who was used until now. `is_there`: whether a task is not over; the others are forgotten.
+  template <class IsThere>
+  void look_at_uses(Time now, const IsThere& is_there) {
+    if (!watched_since_) watched_since_ = now;
+    std::erase_if(uses_, [&](const auto& entry) { return !is_there(entry.first); });
+    for (auto& [task, use] : uses_)
+      if (use.first->take()) use.second = now;
+  }
+  /// Since when uses are seen: the start of the master. None: it has not looked yet.
+  std::optional<Time> watched_since() const { return watched_since_; }
+  /// None: they were not used since then.
+  std::optional<Time> last_use(const std::string& task) const {
+    const auto found = uses_.find(task);
+    return found == uses_.end() ? std::nullopt : found->second.second;
+  }
+
  private:
+  std::optional<Time> watched_since_;
+  std::map<std::string, std::pair<std::shared_ptr<ProxyUse>, std::optional<Time>>> uses_;
   std::map<std::string, std::string> hosts_;
   std::map<std::string, Address> addresses_;
 };

@@ -38,6 +38,19 @@ std::vector<ProxyPort> proxy_ports_of(const json::object& config) {
   return ports;
 }
 
+std::optional<cluster::Event> used_meanwhile(const Services& s, const cluster::Event& due) {
+  const auto* killed = std::get_if<cluster::TaskKilled>(&due);
+  if (killed == nullptr) return std::nullopt;
+  const auto* task = s.ledger.cluster().task(killed->task_id);
+  const auto* allocation = allocation_of(s.ledger.cluster(), killed->task_id);
+  if (task == nullptr || allocation == nullptr || !task->idle_since()) return std::nullopt;
+  auto used = s.proxies.last_use(killed->task_id);
+  // Who used them before the master's start is not known; they may have.
+  if (!used && !proxy_ports_of(task->record().config).empty()) used = s.proxies.watched_since();
+  if (!used || *used <= *task->idle_since()) return std::nullopt;
+  return cluster::TaskIdled{.allocation_id = allocation->record.id, .since = *used};
+}
+
 std::string service_host(Services& s, const std::string& agent, const std::string& remote) {
   boost::system::error_code failure;
   const auto from = asio::ip::make_address(remote.substr(0, remote.rfind(':')), failure);

@@ -27,6 +27,10 @@ struct OpenPort : ProxyPort {
 /// Without a number: the task's default port.
 std::optional<OpenPort> find_open_port(const Services& s, const std::string& task, std::optional<int> port);
 
+/// What to do instead of ending a task for its idleness: to note that its ports were used meanwhile. None:
+/// they were not, or the event ends no idle task.
+std::optional<cluster::Event> used_meanwhile(const Services& s, const cluster::Event& due);
+
 /// Where the ports of an agent's machine are reached: as the agent says, but on this machine, or where the
 /// agent knows itself by a name, at the address that it speaks from.
 std::string service_host(Services& s, const std::string& agent, const std::string& remote);

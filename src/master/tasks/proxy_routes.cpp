@@ -160,12 +160,27 @@ void confine(http::Headers& headers, const std::string& base) {
   for (auto& cookie : cookies) headers.add("Set-Cookie", std::move(cookie));
 }
 
-asio::awaitable<bool> tunnel(std::shared_ptr<http::Exchange> exchange, http::TcpTunnel how) {
+/// Counts one request or connection as use of the task while it lasts.
+class InUse {
+ public:
+  explicit InUse(std::shared_ptr<ProxyUse> use) : use_(std::move(use)) { use_->begin(); }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+  ~InUse() { use_->end(); }
+
+ private:
+  std::shared_ptr<ProxyUse> use_;
+};
+
+asio::awaitable<bool> tunnel(std::shared_ptr<http::Exchange> exchange, http::TcpTunnel how,
+                             std::shared_ptr<ProxyUse> use) {
+  const InUse in_use(std::move(use));
   co_return co_await http::tunnel_tcp(std::move(exchange), std::move(how));
 }
 
 /// A WebSocket that carries the bytes of a TCP connection to that port.
-http::Response tunnel_to(const std::string& host, int port, std::string service) {
+http::Response tunnel_to(const std::string& host, int port, std::string service,
+                         std::shared_ptr<ProxyUse> use) {
   http::TcpTunnel how;
   how.host = host;
   how.port = static_cast<std::uint16_t>(port);
@@ -173,8 +188,8 @@ http::Response tunnel_to(const std::string& host, int port, std::string service)
     return say(false, status, Error(ErrorCode::Unavailable, fmt::format("{} {}", service, why)));
   };
   http::Response response;
-  response.take = [how = std::move(how)](std::shared_ptr<http::Exchange> exchange) {
-    return tunnel(std::move(exchange), how);
+  response.take = [how = std::move(how), use = std::move(use)](std::shared_ptr<http::Exchange> exchange) {
+    return tunnel(std::move(exchange), how, use);
   };
   return response;
 }
@@ -226,6 +241,12 @@ http::Response to_base(const http::Request& request, const std::string& base) {
 }
 
 asio::awaitable<bool> hand_on(std::shared_ptr<http::Exchange> exchange, http::Forward how) {
+  co_return co_await http::forward(std::move(exchange), std::move(how));
+}
+
+asio::awaitable<bool> use_port(std::shared_ptr<http::Exchange> exchange, http::Forward how,
+                               std::shared_ptr<ProxyUse> use) {
+  const InUse in_use(std::move(use));
   co_return co_await http::forward(std::move(exchange), std::move(how));
 }
 
@@ -284,7 +305,8 @@ asio::awaitable<http::Response> to_port(Services& s, http::Request request, Plac
   }
   const auto service = fmt::format("port {} of task {}", port.port, place.task);
   if (port.tcp) {
-    if (http::wants_websocket(request)) co_return tunnel_to(port.host, port.port, service);
+    if (http::wants_websocket(request))
+      co_return tunnel_to(port.host, port.port, service, s.proxies.use_of(place.task));
     co_return say(page, 426,
                   Error(ErrorCode::FailedPrecondition,
                         fmt::format("{} carries TCP; connect to it with: det tunnel {}:{} --listener {}",
@@ -303,8 +325,9 @@ asio::awaitable<http::Response> to_port(Services& s, http::Request request, Plac
     return say(page, status, Error(ErrorCode::Unavailable, fmt::format("{} {}", service, why)));
   };
   http::Response response;
-  response.take = [how = std::move(how)](std::shared_ptr<http::Exchange> exchange) {
-    return hand_on(std::move(exchange), how);
+  response.take = [how = std::move(how),
+                   use = s.proxies.use_of(place.task)](std::shared_ptr<http::Exchange> exchange) {
+    return use_port(std::move(exchange), how, use);
   };
   co_return response;
 }
@@ -324,7 +347,8 @@ asio::awaitable<http::Response> proxy(Services& s, http::Request request) {
     if (const auto address = s.proxies.find(place->task); address && !place->port) {
       if (address->ssh_port != 0)
         co_return tunnel_to(address->host, address->ssh_port,
-                            fmt::format("the SSH server of shell {}", place->task));
+                            fmt::format("the SSH server of shell {}", place->task),
+                            s.proxies.use_of(place->task));
       const auto* live = s.ledger.cluster().task(place->task);
       if (live != nullptr && live->record().type == task::Type::Shell)
         co_return say(false, 503,

@@ -1,5 +1,7 @@
 #include "det/master/tasks/task_objects.h"
 
+#include <set>
+
 #include "det/master/agents/environment.h"
 #include "det/master/models/model_objects.h"
 #include "det/master/rights/rights.h"
@@ -14,10 +16,21 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-/// The account that a shell runs as. Before it has told, it is the linked one, else root, as agents mostly
-/// are.
+/// As what the agents of a pool run; root where they differ, or none has said it.
+std::string agents_user(const Services& s, const std::string& pool) {
+  std::set<std::string> users;
+  for (const auto& [id, agent] : s.ledger.cluster().agents()) {
+    const auto found = s.agent_users.find(id);
+    if (agent.resource_pool == pool && agent.connected && found != s.agent_users.end())
+      users.insert(found->second);
+  }
+  return users.size() == 1 ? *users.begin() : "root";
+}
+
+/// The account that a shell runs as. Before it has told, it is the linked one, else that of the agents.
 api::SshAccount ssh_account(Services& s, const task::TaskRecord& r) {
-  api::SshAccount account{.user = "root", .uid = std::nullopt, .gid = std::nullopt, .group = ""};
+  api::SshAccount account{
+      .user = agents_user(s, r.resource_pool), .uid = std::nullopt, .gid = std::nullopt, .group = ""};
   if (const auto linked = account_of(s, r)) {
     account.user = linked->agent_user.value_or(account.user);
     account.group = linked->agent_group.value_or("");

@@ -82,8 +82,8 @@ asio::awaitable<Result<void>> may_launch(Services& s, const std::any& principal,
   if (const auto here = may_in(s, principal, Permission::CreateNsc, workspace); !here)
     co_return tl::unexpected(here.error());
   if (!request.template_name.empty()) {
-    const auto made_from =
-        co_await may(s, principal, Permission::ViewTemplates, Kind::Templates, json::value(""));
+    const auto made_from = co_await may(s, principal, Permission::ViewTemplates, Kind::Template,
+                                        json::value(request.template_name));
     if (!made_from) co_return tl::unexpected(made_from.error());
   }
   for (const auto id : request.experiment_ids) {

@@ -126,6 +126,14 @@ asio::awaitable<Result<PeersReply>> gather(Services& s, std::shared_ptr<Rounds> 
   co_return reply;
 }
 
+/// The allocation's own processes, or a user, whose right to change it was checked before.
+Result<void> require_preemptible(Services& s, const std::any& principal, const std::string& named) {
+  if (!require_user(principal)) return require_allocation(s, principal, named);
+  if (s.ledger.cluster().allocation(named) == nullptr)
+    return fail(ErrorCode::Gone, "allocation {} is over", named);
+  return {};
+}
+
 /// Whether this is the token of that allocation, and it has ended, be it while the call waits.
 bool is_over(Services& s, const std::any& principal, const std::string& allocation) {
   const auto* task = std::get_if<TaskPrincipal>(&std::any_cast<const Principal&>(principal));
@@ -150,7 +158,7 @@ asio::awaitable<Result<PreemptionReply>> preemption(Services& s, Context context
   while (true) {
     if (!query.strict && is_over(s, context.principal, query.allocation_id))
       co_return PreemptionReply{.preempt = true};
-    if (const auto allowed = require_allocation(s, context.principal, query.allocation_id); !allowed)
+    if (const auto allowed = require_preemptible(s, context.principal, query.allocation_id); !allowed)
       co_return tl::unexpected(allowed.error());
     const auto* allocation = s.ledger.cluster().allocation(query.allocation_id);
     if (allocation->preempt || allocation->kill || until(deadline).count() == 0) {
@@ -268,7 +276,7 @@ void add_allocation_routes(http::Router& router, Services& s) {
   router.add<AcknowledgeRequest, Empty>(
       Verb::Post, "/api/v1/allocations/{allocationId}/signals/ack_preemption",
       [&s](Context c, AcknowledgeRequest r) -> asio::awaitable<Result<Empty>> {
-        if (const auto allowed = require_allocation(s, c.principal, r.allocation_id); !allowed)
+        if (const auto allowed = require_preemptible(s, c.principal, r.allocation_id); !allowed)
           co_return tl::unexpected(allowed.error());
         cluster::PreemptionAcknowledged event{r.allocation_id, r.can_wait.value_or(false),
                                               r.preemption.value_or(0)};

@@ -86,6 +86,19 @@ TEST_F(AllocationTest, AProcessThatOutlivesItsAllocationIsToldToLeave) {
       << "one of ours";
 }
 
+TEST_F(AllocationTest, UsersMayAskForAndAcknowledgeThePreemptionOfATrial) {
+  const auto task = running();
+  EXPECT_EQ(call(user_, "GET", path(task, "signals/preemption")).body.at("preempt"), false);
+  EXPECT_EQ(call(user_, "POST", fmt::format("/api/v1/experiments/{}/pause", task.experiment_id)).status, 200);
+  EXPECT_EQ(call(user_, "GET", path(task, "signals/preemption")).body.at("preempt"), true);
+  EXPECT_EQ(call(user_, "POST", path(task, "signals/ack_preemption"), json::object{}).status, 200);
+  auto other = task;
+  other.allocation_id = "9.x.1";
+  EXPECT_EQ(call(user_, "GET", path(other, "signals/preemption")).status, 410);
+  EXPECT_EQ(call(user_, "POST", path(task, "signals/pending_preemption"), json::object{}).status, 403)
+      << "only they know of their machine";
+}
+
 TEST_F(AllocationTest, ATaskAddsLinesToItsOwnLogAndToNoOther) {
   const auto task = running();
   const auto entry = [&](const std::string& id) {

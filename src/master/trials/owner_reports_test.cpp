@@ -76,5 +76,26 @@ TEST_F(OwnerReportsTest, BadOnesSayWhatIsWrong) {
   EXPECT_THAT(save("no-task", "u").text, HasSubstr("taskId is 'no-task'; it must be the task of a trial"));
 }
 
+TEST_F(OwnerReportsTest, WithoutStepsArePlacedInTimeBesideEachOther) {
+  submit();
+  const auto task = sync("a", 1).desired.at(0);
+  const auto report = [&](const std::string& token, int load) {
+    const json::object metrics{{"trialId", task.trial_id.value()},
+                               {"reportTime", "2026-01-01T00:00:00.5Z"},
+                               {"metrics", {{"avgMetrics", {{"load", load}}}}}};
+    return call(token, "POST", fmt::format("/api/v1/trials/{}/metrics", task.trial_id),
+                json::object{{"group", "cpu"}, {"metrics", metrics}});
+  };
+  EXPECT_EQ(report(task.token, 1).status, 200);
+  EXPECT_EQ(report(task.token, 2).status, 200) << "in the same second";
+  restart();
+  EXPECT_EQ(report(user_, 3).status, 200) << "after what is stored";
+  const auto listed = call(
+      user_, "GET", fmt::format("/api/v1/trials/metrics/trial_metrics?trialIds={}&group=cpu", task.trial_id));
+  for (const auto* load : {"\"load\":1", "\"load\":2", "\"load\":3"})
+    EXPECT_NE(listed.text.find(load), std::string::npos) << listed.text;
+  EXPECT_NE(listed.text.find("1767225600"), std::string::npos) << "seconds since 1970";
+}
+
 }  // namespace
 }  // namespace det::master

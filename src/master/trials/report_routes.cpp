@@ -130,6 +130,24 @@ asio::awaitable<Result<Empty>> keep(Services& s, Context context, experiment::Me
   co_return Empty{};
 }
 
+/// Several measurements of one second are kept beside each other, the later ones as if they were of the next.
+asio::awaitable<void> put_after_others(Services& s, experiment::MetricRecord& record) {
+  constexpr std::size_t kRemembered = 10'000;
+  const std::pair key(record.trial_id, record.group);
+  if (!s.newest_in_time.contains(key)) {
+    const store::MetricQuery query{
+        .trial = record.trial_id, .group = record.group, .after_batches = record.batches - 1};
+    auto read = [&s, query] { return s.store.metrics(query); };
+    const auto later = co_await offload(s, std::move(read));
+    if (s.newest_in_time.size() >= kRemembered) s.newest_in_time.clear();
+    auto& newest = s.newest_in_time[key];
+    for (const auto& one : later) newest = std::max(newest, one.batches);
+  }
+  auto& newest = s.newest_in_time[key];
+  record.batches = std::max(record.batches, newest + 1);
+  newest = record.batches;
+}
+
 asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequest request) {
   const auto trial = request.trial_id;
   if (const auto same = check_reported_trial(request); !same) co_return tl::unexpected(same.error());
@@ -137,9 +155,11 @@ asio::awaitable<Result<Empty>> metrics(Services& s, Context context, MetricsRequ
   const auto found =
       outside ? Result<const cluster::Allocation*>(nullptr) : speaker(s, context.principal, trial);
   if (!found && !require_user(context.principal)) co_return tl::unexpected(found.error());
+  const bool in_time = !has_steps(request);
   auto read_in = read_report(std::move(request), s.ledger.now());
   if (!read_in) co_return tl::unexpected(read_in.error());
   auto record = *std::move(read_in);
+  if (in_time) co_await put_after_others(s, record);
   if (!found) co_return co_await keep(s, std::move(context), std::move(record));
   if (outside) {
     if (const auto keeps_up = check_not_overloaded(s); !keeps_up) co_return tl::unexpected(keeps_up.error());

@@ -76,26 +76,30 @@ Result<void> check_reported_trial(const MetricsRequest& request) {
                           request.trial_id);
 }
 
+bool has_steps(const MetricsRequest& request) {
+  return request.metrics.steps_completed || request.group == "training" || request.group == "validation";
+}
+
 Result<experiment::MetricRecord> read_report(MetricsRequest request, Time now) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (request.group.empty() || request.group.size() > 256 || request.group.find('.') != std::string::npos)
     return invalid_argument("group is '{}'; the name of a metric group must have 1 to 256 bytes and no dot",
                             request.group);
-  if (request.metrics.steps_completed < 0)
-    return invalid_argument("stepsCompleted is {}; it cannot be negative", request.metrics.steps_completed);
-  if (request.metrics.steps_completed > kMost)
-    return invalid_argument("stepsCompleted is {}; it must be at most {}", request.metrics.steps_completed,
-                            kMost);
+  const auto time = request.metrics.report_time.value_or(now);
+  const auto batches = request.metrics.steps_completed.value_or(
+      has_steps(request) ? 0 : std::clamp<std::int64_t>(time.microseconds / kSecond, 0, kMost));
+  if (batches < 0) return invalid_argument("stepsCompleted is {}; it cannot be negative", batches);
+  if (batches > kMost) return invalid_argument("stepsCompleted is {}; it must be at most {}", batches, kMost);
   if (const auto inputs = request.metrics.metrics.num_inputs; inputs < 0 || inputs > kMost)
     return invalid_argument("numInputs is {}; it must be from 0 to 2147483647", inputs);
   return experiment::MetricRecord{.trial_id = request.trial_id,
                                   .run_id = request.metrics.trial_run_id,
                                   .group = std::move(request.group),
-                                  .batches = request.metrics.steps_completed,
+                                  .batches = batches,
                                   .avg_metrics = std::move(request.metrics.metrics.avg_metrics),
                                   .batch_metrics = std::move(request.metrics.metrics.batch_metrics),
                                   .records = request.metrics.metrics.num_inputs,
-                                  .report_time = request.metrics.report_time.value_or(now)};
+                                  .report_time = time};
 }
 
 Result<void> check_reported_run(const experiment::MetricRecord& report, std::int64_t newest, bool running) {

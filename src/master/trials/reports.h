@@ -22,7 +22,7 @@ BOOST_DESCRIBE_STRUCT(ReportedMetrics, (), (avg_metrics, batch_metrics, num_inpu
 struct TrialMetrics {
   TrialId trial_id;
   std::int32_t trial_run_id = 0;
-  std::int64_t steps_completed = 0;
+  std::optional<std::int64_t> steps_completed;  ///< none: 0, or of a measurement in time, see has_steps
   std::optional<Time> report_time;
   ReportedMetrics metrics;
   static bool required(std::string_view name) { return name == "metrics"; }
@@ -39,6 +39,10 @@ BOOST_DESCRIBE_STRUCT(MetricsRequest, (), (trial_id, group, metrics))
 
 /// The trial in the body, where there is one, is that of the path.
 Result<void> check_reported_trial(const MetricsRequest& request);
+
+/// Whether the report says how far the trial was. Others, such as the profiler's, are placed in time: their
+/// number of batches is the time in seconds since 1970.
+bool has_steps(const MetricsRequest& request);
 
 /// The report as it is kept; its run is the one that it names, 0 if it names none.
 Result<experiment::MetricRecord> read_report(MetricsRequest request, Time now);

@@ -93,12 +93,17 @@ asio::awaitable<void> finish_project(Services& s, ProjectId id) {
 
 /// The workspace itself and what names it. Requires: it holds no projects.
 asio::awaitable<void> drop(Services& s, WorkspaceId id) {
+  const auto turn = co_await s.templates.take();
   auto changes = s.workspaces.remove(id);
   if (!changes) spdlog::error("workspace {} could not be deleted: {}", id, changes.error().message());
   if (!changes) co_return;
   s.policies.forget(id);
   for (auto& change : s.bindings.forget(id)) changes->push_back(std::move(change));
   for (auto& change : s.roles.forget_workspace(id.value())) changes->push_back(std::move(change));
+  auto read = [&s] { return s.store.templates(); };
+  const auto templates = co_await offload(s, std::move(read));
+  for (const auto& record : templates)
+    if (record.workspace == id) changes->push_back(store::DeleteTemplate{record.name});
   co_await s.ledger.write(*std::move(changes));
 }
 

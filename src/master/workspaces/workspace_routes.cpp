@@ -54,8 +54,8 @@ struct WorkspacePatchRequest {
   std::optional<std::string> name;
   std::optional<std::string> default_compute_pool, default_compute_resource_pool;
   std::optional<std::string> default_aux_pool, default_aux_resource_pool;
-  std::optional<json::value> checkpoint_storage_config;  ///< null: the cluster's
-  std::optional<json::value> agent_user_group;           ///< null: none
+  std::optional<json::value> checkpoint_storage_config;  ///< {}: the cluster's; null: unchanged
+  std::optional<json::value> agent_user_group;           ///< {}: none; null: unchanged
 };
 BOOST_DESCRIBE_STRUCT(WorkspacePatchRequest, (),
                       (id, name, default_compute_pool, default_compute_resource_pool, default_aux_pool,
@@ -128,12 +128,18 @@ asio::awaitable<Result<WorkspaceReply>> show(Services& s, Context context, ById 
   co_return reply;
 }
 
+/// Null where the map is empty: the cluster's.
+json::value or_clusters(json::value storage) {
+  const bool is_empty = storage.is_object() && storage.get_object().empty();
+  return is_empty ? json::value() : storage;
+}
+
 /// Part of a configuration, or null: the cluster's.
 Result<void> check_storage(Services& s, const json::value& storage) {
   if (storage.is_null()) return {};
   if (!storage.is_object())
     return invalid_argument(
-        "checkpointStorageConfig must be a map of settings, or null to use the cluster's storage");
+        "checkpointStorageConfig must be a map of settings, or {{}} to use the cluster's storage");
   const auto problems =
       config::check_template(json::serialize(json::object{{"checkpoint_storage", storage}}), s.defaults);
   if (problems.empty()) return {};
@@ -156,7 +162,7 @@ asio::awaitable<Result<WorkspaceReply>> create(Services& s, Context context, Wor
                          .creation_time = s.ledger.now(),
                          .default_compute_pool = std::move(request.default_compute_pool),
                          .default_aux_pool = std::move(request.default_aux_pool),
-                         .checkpoint_storage = std::move(request.checkpoint_storage_config),
+                         .checkpoint_storage = or_clusters(std::move(request.checkpoint_storage_config)),
                          .agent_user_group = std::move(request.agent_user_group)};
   auto changes = s.workspaces.create(record);
   if (!changes) co_return tl::unexpected(changes.error());
@@ -191,21 +197,26 @@ asio::awaitable<Result<WorkspaceReply>> patch(Services& s, Context context, Work
     co_return tl::unexpected(known.error());
   for (const auto& name : {compute.value_or(""), aux.value_or("")})
     if (const auto open = check_pool(s, request.id, name); !open) co_return tl::unexpected(open.error());
+  // Clients send null for what they leave alone.
+  if (request.checkpoint_storage_config && request.checkpoint_storage_config->is_null())
+    request.checkpoint_storage_config.reset();
+  if (request.agent_user_group && request.agent_user_group->is_null()) request.agent_user_group.reset();
   if (request.checkpoint_storage_config)
     if (const auto fine = check_storage(s, *request.checkpoint_storage_config); !fine)
       co_return tl::unexpected(fine.error());
   std::optional<config::AgentUserGroup> group;
-  if (request.agent_user_group && !request.agent_user_group->is_null()) {
+  if (request.agent_user_group) {
     auto read = http::from_wire<config::AgentUserGroup>(*request.agent_user_group);
     if (!read) co_return tl::unexpected(read.error());
     if (auto wrong = config::problem(*read, false)) co_return tl::unexpected(*wrong);
-    group = *std::move(read);
+    if (*read != config::AgentUserGroup{}) group = *std::move(read);
   }
   auto edit = [&](WorkspaceRecord& record) {
     if (request.name) record.name = *request.name;
     if (compute) record.default_compute_pool = *compute;
     if (aux) record.default_aux_pool = *aux;
-    if (request.checkpoint_storage_config) record.checkpoint_storage = *request.checkpoint_storage_config;
+    if (request.checkpoint_storage_config)
+      record.checkpoint_storage = or_clusters(*request.checkpoint_storage_config);
     if (request.agent_user_group) record.agent_user_group = group;
   };
   co_return co_await edited(s, std::move(context), request.id, edit);

@@ -85,7 +85,24 @@ TEST_F(WorkspacesTest, TheStorageOfAWorkspaceIsThatOfItsExperimentsUnlessTheyNam
   EXPECT_EQ(changed.status, 200) << changed.text;
   EXPECT_EQ(changed.text.find("hidden"), std::string::npos);
   call(user_, "PATCH", path, json::object{{"checkpointStorageConfig", nullptr}});
+  EXPECT_EQ(storage(submit("workspace: vision\nproject: cats\n")).at("type"), "s3") << "null changes nothing";
+  const auto reset = call(user_, "PATCH", path, json::object{{"checkpointStorageConfig", json::object()}});
+  EXPECT_TRUE(reset.body.at("workspace").at("checkpointStorageConfig").is_null()) << reset.text;
   EXPECT_NE(storage(submit("workspace: vision\nproject: cats\n")).at("type"), "directory");
+}
+
+TEST_F(WorkspacesTest, TheAccountOfAWorkspaceStaysUntilItIsReset) {
+  const json::object account{{"agentUid", 7}, {"agentUser", "ann"}};
+  const auto made = call(user_, "POST", "/api/v1/workspaces",
+                         json::object{{"name", "vision"}, {"agentUserGroup", account}});
+  const auto path = fmt::format("/api/v1/workspaces/{}", *json::to_int64(made.body.at("workspace").at("id")));
+  const auto after = [&](const json::value& group) {
+    const auto answer = call(user_, "PATCH", path, json::object{{"agentUserGroup", group}});
+    const auto* found = answer.body.at("workspace").get_object().if_contains("agentUserGroup");
+    return found == nullptr ? json::value() : *found;
+  };
+  EXPECT_EQ(after(nullptr), json::value(account));
+  EXPECT_EQ(after(json::object()), json::value());
 }
 
 TEST_F(WorkspacesTest, WhatDoesNotExistOrIsArchivedTakesNoExperiments) {

@@ -191,7 +191,8 @@ TEST_P(StoreContract, AccessTokensKeepTheirHashAndAreRevoked) {
 
 TEST_P(StoreContract, UsersSessionsTemplatesAndSettings) {
   UserRecord u{UserId(1), "ada", "Ada", true, false, "hash", Time{4}};
-  commit(PutUser{u}, PutSession{{"token", UserId(1), Time{99}}}, PutTemplate{{"t", "a: 1"}},
+  u.remote = true;
+  commit(PutUser{u}, PutSession{{"token", UserId(1), Time{99}}}, PutTemplate{{"t", "a: 1", WorkspaceId(7)}},
          PutSetting{"k", "v"});
   reopen();
   const auto users = store->users();
@@ -202,9 +203,11 @@ TEST_P(StoreContract, UsersSessionsTemplatesAndSettings) {
   EXPECT_FALSE(users[0].active);
   EXPECT_EQ(users[0].password_hash, "hash");
   EXPECT_EQ(users[0].modified_at, Time{4});
+  EXPECT_TRUE(users[0].remote);
   EXPECT_EQ(store->session("token")->expires, Time{99});
   EXPECT_EQ(store->session("token")->user, UserId(1));
   EXPECT_EQ(store->templates().at(0).yaml, "a: 1");
+  EXPECT_EQ(store->templates().at(0).workspace, WorkspaceId(7));
   EXPECT_EQ(store->setting("k"), "v");
   for (const auto* name : {"kept", "of a program", "old"}) commit(PutSession{{name, UserId(1), Time{99}}});
   commit(PutSession{{"another's", UserId(2), Time{99}}},

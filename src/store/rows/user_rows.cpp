@@ -4,15 +4,16 @@ namespace det::store {
 
 void put_user(Connection& connection, const UserRecord& r) {
   Query(connection, R"sql(
-INSERT INTO users (id, username, display_name, admin, active, password_hash, modified_at, agent_user_group)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO users (id, username, display_name, admin, active, password_hash, modified_at, agent_user_group,
+                   remote)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE
 SET username = excluded.username, display_name = excluded.display_name, admin = excluded.admin,
     active = excluded.active, password_hash = excluded.password_hash, modified_at = excluded.modified_at,
-    agent_user_group = excluded.agent_user_group
+    agent_user_group = excluded.agent_user_group, remote = excluded.remote
 )sql")
       .bind(r.id, r.username, r.display_name, r.admin, r.active, r.password_hash, r.modified_at,
-            Document{r.agent_user_group})
+            Document{r.agent_user_group}, r.remote)
       .run();
 }
 
@@ -51,11 +52,11 @@ ON CONFLICT (id) DO UPDATE SET description = excluded.description, revoked = exc
 
 void put_template(Connection& connection, const TemplateRecord& r) {
   Query(connection, R"sql(
-INSERT INTO templates (name, yaml)
-VALUES (?, ?)
-ON CONFLICT (name) DO UPDATE SET yaml = excluded.yaml
+INSERT INTO templates (name, yaml, workspace_id)
+VALUES (?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET yaml = excluded.yaml, workspace_id = excluded.workspace_id
 )sql")
-      .bind(r.name, r.yaml)
+      .bind(r.name, r.yaml, r.workspace)
       .run();
 }
 
@@ -75,14 +76,14 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value
 
 std::vector<UserRecord> read_users(Connection& connection) {
   Query query(connection, R"sql(
-SELECT id, username, display_name, admin, active, password_hash, modified_at, agent_user_group
+SELECT id, username, display_name, admin, active, password_hash, modified_at, agent_user_group, remote
 FROM users
 ORDER BY id
 )sql");
   return collect<UserRecord>(query, [](Query& row) {
     UserRecord r;
     row.read(r.id, r.username, r.display_name, r.admin, r.active, r.password_hash, r.modified_at,
-             Document{r.agent_user_group});
+             Document{r.agent_user_group}, r.remote);
     return r;
   });
 }
@@ -111,10 +112,10 @@ ORDER BY id
 }
 
 std::vector<TemplateRecord> read_templates(Connection& connection) {
-  Query query(connection, "SELECT name, yaml FROM templates ORDER BY name");
+  Query query(connection, "SELECT name, yaml, workspace_id FROM templates ORDER BY name");
   return collect<TemplateRecord>(query, [](Query& row) {
     TemplateRecord r;
-    row.read(r.name, r.yaml);
+    row.read(r.name, r.yaml, r.workspace);
     return r;
   });
 }

@@ -1,8 +1,4 @@
-"""What the guide tells users to type works, in the order in which it says so.
-
-A page's ``console`` blocks are its commands (lines that begin with "$ "). A block whose fence
-names a file, as in "```yaml const.yaml", is what the reader saves under that name.
-"""
+"""What the guide tells users to type works, in the order in which it says so."""
 
 import os
 import pathlib
@@ -13,32 +9,10 @@ import subprocess
 
 import pytest
 from cluster import BINARY, PYTHON, REPOSITORY
-from images import WHOLE, few_images
+from guide import ENGINES, read_few_images, script_of
 from postgres import PostgresServer
 
-PAGES = sorted((REPOSITORY / "docs" / "guide").glob("*.md"))
-FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def script_of(text):
-    """The page as a shell script that says each command before it runs it and ends at the first that fails."""
-    lines = ["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"]
-    for language, name, body in FENCE.findall(text):
-        if name:
-            lines += [f"cat > {shlex.quote(name)} <<'END OF THE FILE'", body.rstrip("\n"), "END OF THE FILE"]
-        elif language == "console":
-            for line in body.splitlines():
-                if line.startswith("$ "):
-                    command = line[2:]
-                    lines += [f"printf '%s\\n' {shlex.quote('$ ' + command)}", command]
-    return "\n".join(lines) + "\n"
-
-
-def read_few_images(examples):
-    """The examples learn as well, but sooner."""
-    few = few_images()[1].partition("=")[2]
-    for config in examples.rglob("*.yaml"):
-        config.write_text(config.read_text().replace(str(WHOLE), few))
+PAGES = [page for page in sorted((REPOSITORY / "docs" / "guide").glob("*.md")) if page.stem not in ENGINES]
 
 
 @pytest.fixture

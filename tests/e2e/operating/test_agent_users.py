@@ -46,7 +46,7 @@ def test_a_workspaces_account_goes_before_the_owners_and_null_removes_it(start):
     assert workspace["agentUserGroup"] == ANN
     said = cluster.run("command", "run", "-w", "lab", "--config", "resources.slots=0", "id -u")
     assert "54321" in said
-    changed = cluster.get(f"workspaces/{workspace['id']}", "PATCH", {"agentUserGroup": None})["workspace"]
+    changed = cluster.get(f"workspaces/{workspace['id']}", "PATCH", {"agentUserGroup": {}})["workspace"]
     assert not changed.get("agentUserGroup")
     said = cluster.run("command", "run", "-w", "lab", "--config", "resources.slots=0", "id -u")
     assert "54321" not in said

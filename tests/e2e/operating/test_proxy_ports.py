@@ -68,13 +68,15 @@ def command(cluster):
     """Starts a command with both services; its ID and the ports."""
     started = []
 
-    def start(**how):
+    def start(idle_timeout=None, **how):
         pages, echo = free_ports(2)
         config = {
             "entrypoint": ["python", "-c", textwrap.dedent(SERVICES), str(pages), str(echo)],
             "resources": {"slots": 0},
             "environment": {"proxy_ports": proxy_ports(pages, echo, **how)},
         }
+        if idle_timeout:
+            config["idle_timeout"] = idle_timeout
         task = cluster.get("commands", "POST", {"config": config})["command"]["id"]
         started.append(task)
         wait_until(lambda: "serving" in log_of(cluster, task), "the services", pause=0.2)
@@ -162,6 +164,32 @@ def test_a_tcp_port_is_reached_by_our_tunnel(cluster, command):
     assert "proxy_ports" in cluster.run("tunnel", f"{task}:{echo + 1}", code=1)
 
 
+def test_a_command_is_idle_when_nobody_uses_its_ports(cluster, command):
+    def state(task):
+        return cluster.get(f"commands/{task}")["command"]["state"]
+
+    unused, _, _ = command(idle_timeout="4s")
+    called, pages, _ = command(idle_timeout="4s")
+    connected, _, echo = command(idle_timeout="4s")
+    (here,) = free_ports(1)
+    words = [BINARY, "-m", cluster.url, "tunnel", connected, "--listener", f"{here}:{echo}"]
+    with running(*words, env=cluster.environment):
+        wait_until(lambda: is_open(here), "the tunnel", pause=0.1)
+        with socket.create_connection(("127.0.0.1", here)):
+
+            def unused_is_over():
+                assert page(cluster, f"{called}:{pages}/", cluster.token)[0] == 200
+                return state(unused) == "STATE_TERMINATED"
+
+            wait_until(unused_is_over, "the end of what nobody uses", pause=0.5)
+            late, _, _ = command(idle_timeout="4s")  # whose end comes a whole timeout after that of the first
+            wait_until(lambda: unused_is_over() and state(late) == "STATE_TERMINATED", "its end", pause=0.5)
+            assert state(called) == state(connected) == "STATE_RUNNING"
+    for task in (called, connected):
+        wait_until(lambda task=task: state(task) == "STATE_TERMINATED", "the end of what nobody uses any more")
+        assert cluster.get(f"commands/{task}")["command"]["exitStatus"] == "idle for more than 4s"
+
+
 def as_original(cluster):
     ours = {key: value for key, value in cluster.environment.items() if key != "PYTHONPATH"}
     return ours | {"DET_MASTER": cluster.url, "DET_USER": "determined", "DET_PASS": "", "PYTHONUNBUFFERED": "1"}
@@ -185,27 +213,33 @@ def answered(port):
         return link.recv(10) == b"cba"
 
 
-def test_a_port_of_a_trial_is_published_by_the_originals_client(cluster, original_client, tmp_path):
+@pytest.mark.parametrize("whose", ["our", "the original's"])
+def test_a_port_of_a_trial_is_published_while_it_is_followed(cluster, original_client, tmp_path, whose):
     pages, echo = free_ports(2)
     (here,) = free_ports(1)
     (tmp_path / "serve.py").write_text(textwrap.dedent(SERVICES))
     config = {
-        "name": "ports",
+        "name": f"ports of {whose} client",
         "entrypoint": f"python serve.py {pages} {echo}",
         "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1}},
         "environment": {"proxy_ports": proxy_ports(pages, echo)},
         "max_restarts": 0,
     }
     (tmp_path / "ports.yaml").write_text(json.dumps(config))
-    words = [original_client / "det", "experiment", "create", "ports.yaml", ".", "-f", "-p", f"{here}:{echo}"]
-    with running(*words, cwd=tmp_path, env=as_original(cluster)):
-        experiments = wait_until(lambda: cluster.get("experiments")["experiments"], "the experiment")
-        trial = cluster.trial_of(experiments[-1]["id"])
+    program = [BINARY, "-m", cluster.url] if whose == "our" else [original_client / "det"]
+    words = [*program, "experiment", "create", "ports.yaml", ".", "-f", "-p", f"{here}:{echo}"]
+    with running(*words, cwd=tmp_path, env=cluster.environment if whose == "our" else as_original(cluster)):
+
+        def created():
+            return [one for one in cluster.get("experiments")["experiments"] if one["name"] == config["name"]]
+
+        (experiment,) = wait_until(created, "the experiment")
+        trial = cluster.trial_of(experiment["id"])
         wait_until(lambda: "serving" in log_of(cluster, trial["taskId"]), "the services", pause=0.2)
         wait_until(lambda: is_open(here), "the tunnel", pause=0.1)
         assert answered(here)
         assert page(cluster, f"{trial['taskId']}:{pages}/x", cluster.token)[0] == 200
-    cluster.get(f"experiments/{experiments[-1]['id']}/kill", "POST", {})
+    cluster.get(f"experiments/{experiment['id']}/kill", "POST", {})
 
 
 def test_the_originals_client_sees_tasks_become_ready_and_kills_them(cluster, original_client):

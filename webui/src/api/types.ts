@@ -14,6 +14,8 @@ type Whole<T> = { readonly [K in keyof T]-?: T[K] };
 type With<T, Members> = Omit<T, keyof Members> & Members;
 
 export type Agent = With<Schemas["Agent"], { readonly slots: Readonly<Record<string, Slot>> }>;
+/** Machines that the provider of a resource pool was asked for, or gave. */
+export type Allotment = Schemas["AllotmentObject"];
 /** `byTask` is the task that acted in the user's name, `operation` "POST /api/v1/experiments/{id}/kill", `about` "experiment 7". */
 export type AuditEntry = Schemas["AuditEntry"];
 export type Checkpoint = With<Schemas["Checkpoint"], { readonly training: With<Partial<Schemas["CheckpointTraining"]>, { readonly searcherMetric?: WireNumber | null }> }>;
@@ -52,6 +54,7 @@ export type Model = Schemas["ModelObject"];
 export type ModelVersion = Schemas["Version"];
 /** The caller's roles, and where they hold. */
 export type Permissions = With<Schemas["SummaryReply"], { readonly roles: readonly Role[] }>;
+export type PoolSample = Schemas["PoolSample"];
 export type Project = With<Schemas["ProjectObject"], { readonly notes: readonly ProjectNote[] }>;
 export type ProjectNote = Whole<Schemas["ProjectNote"]>;
 export type ResourcePool = Schemas["Pool"];

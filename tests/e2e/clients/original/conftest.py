@@ -1,6 +1,9 @@
 """A cluster with two pools, and the original's client."""
 
+import pathlib
 import re
+import shutil
+import tempfile
 
 import pytest
 from cluster import Cluster
@@ -14,14 +17,17 @@ resource_pools:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    place = tmp_path_factory.mktemp("original")
+def cluster():
+    # Tasks of linked users must get there, and pytest keeps other accounts out of its own directories.
+    place = pathlib.Path(tempfile.mkdtemp(prefix="det-original-"))
+    place.chmod(0o755)
     settings = place / "master.yaml"
     settings.write_text(SETTINGS)
     it = Cluster(place / "cluster", options=["--slots", "2", "--agent-id", "box", "--config-file", str(settings)])
     it.start()
     yield it
     it.end()
+    shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

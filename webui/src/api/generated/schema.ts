@@ -413,6 +413,40 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/allotments": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the machines that the providers of resource pools were asked for or gave */
+        readonly get: operations["getAllotments"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/allotments/{allotmentId}/claim": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Exchange the token of an allotment for that of the agent of one of its nodes */
+        readonly post: operations["postAllotmentsAllotmentIdClaim"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/audit": {
         readonly parameters: {
             readonly query?: never;
@@ -2123,6 +2157,23 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/resource-pools/{resourcePoolName}/provider": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get the provider of a resource pool, its machines, and their number over time */
+        readonly get: operations["getResourcePoolsResourcePoolNameProvider"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/resource-pools/{resourcePoolName}/workspace-bindings": {
         readonly parameters: {
             readonly query?: never;
@@ -2339,7 +2390,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Archive the experiments of the given runs; each must be the only run of its experiment */
+        /** Archive the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsArchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -2356,7 +2407,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Delete the experiments of the given runs; each must be the only run of its experiment */
+        /** Delete the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsDelete"];
         readonly delete?: never;
         readonly options?: never;
@@ -2373,7 +2424,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Kill several trials */
+        /** Kill several trials: those listed, or all that match `filter` */
         readonly post: operations["postRunsKill"];
         readonly delete?: never;
         readonly options?: never;
@@ -2390,7 +2441,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Move the experiments of the given runs; each must be the only run of its experiment */
+        /** Move the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsMove"];
         readonly delete?: never;
         readonly options?: never;
@@ -2407,7 +2458,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Pause the experiments of the given runs; each must be the only run of its experiment */
+        /** Pause the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsPause"];
         readonly delete?: never;
         readonly options?: never;
@@ -2424,7 +2475,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Resume the experiments of the given runs; each must be the only run of its experiment */
+        /** Resume the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsResume"];
         readonly delete?: never;
         readonly options?: never;
@@ -2458,7 +2509,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Unarchive the experiments of the given runs; each must be the only run of its experiment */
+        /** Unarchive the experiments of runs: those listed, or all that match `filter`; each must be the only run of its experiment */
         readonly post: operations["postRunsUnarchive"];
         readonly delete?: never;
         readonly options?: never;
@@ -4037,6 +4088,37 @@ export interface components {
             readonly exits?: readonly components["schemas"]["RankExit"][];
             readonly addresses?: readonly string[];
         };
+        readonly AllotmentClaim: {
+            readonly allotmentId?: string;
+            readonly node?: number;
+            readonly secret?: string;
+            readonly hostname?: string;
+        };
+        readonly AllotmentClaimReply: {
+            readonly agentId: string;
+            readonly token: string;
+            readonly resourcePool: string;
+        };
+        readonly AllotmentObject: {
+            readonly id: string;
+            readonly resourcePool: string;
+            readonly provider: string;
+            readonly nodes: number;
+            readonly nodesJoined: number;
+            readonly state: string;
+            readonly engineId: string;
+            readonly reason: string;
+            /** Format: date-time */
+            readonly requested: string;
+            /** Format: date-time */
+            readonly granted?: string;
+            /** Format: date-time */
+            readonly ends?: string;
+            readonly agents: readonly string[];
+        };
+        readonly AllotmentsReply: {
+            readonly allotments: readonly components["schemas"]["AllotmentObject"][];
+        };
         readonly Answer: {
             readonly addresses: readonly string[];
         };
@@ -4941,6 +5023,7 @@ export interface components {
             readonly displayName?: string;
             readonly admin?: boolean;
             readonly active?: boolean;
+            readonly remote?: boolean;
             readonly agentUserGroup?: components["schemas"]["AgentUserGroup"];
         };
         readonly NotesReply: {
@@ -5064,6 +5147,7 @@ export interface components {
             readonly name: string;
             readonly description: string;
             readonly type: string;
+            readonly provider: string;
             readonly scheduler: string;
             readonly schedulerType: string;
             readonly schedulerFittingPolicy: string;
@@ -5109,6 +5193,14 @@ export interface components {
             readonly aws: unknown;
             readonly gcp: unknown;
             readonly priorityScheduler?: components["schemas"]["PrioritySettings"];
+        };
+        readonly PoolSample: {
+            /** Format: date-time */
+            readonly time: string;
+            readonly nodesRequested: number;
+            readonly nodesRunning: number;
+            readonly slotsUsed: number;
+            readonly slotsWaitedFor: number;
         };
         readonly PoolStats: {
             readonly resourcePool: string;
@@ -5206,6 +5298,26 @@ export interface components {
         };
         readonly ProjectReply: {
             readonly project: components["schemas"]["ProjectObject"];
+        };
+        readonly ProviderReply: {
+            readonly resourcePool: string;
+            readonly provider: string;
+            readonly minNodes: number;
+            readonly maxNodes: number;
+            readonly slotsPerNode: number;
+            readonly nodesRequested: number;
+            readonly nodesRunning: number;
+            readonly nodesLeaving: number;
+            readonly trouble: string;
+            readonly whyNotMore: string;
+            readonly failures: number;
+            readonly lastFailure: string;
+            /** Format: date-time */
+            readonly nextAttempt?: string;
+            /** Format: int64 */
+            readonly engineCalls: string;
+            readonly allotments: readonly components["schemas"]["AllotmentObject"][];
+            readonly history: readonly components["schemas"]["PoolSample"][];
         };
         readonly ProxyAddressRequest: {
             readonly allocationId?: string;
@@ -5431,12 +5543,14 @@ export interface components {
         };
         readonly RunsRequest: {
             readonly runIds?: readonly number[];
+            readonly filter?: string;
             /** Format: int64 */
             readonly projectId?: string;
             /** Format: int64 */
             readonly sourceProjectId?: string;
             /** Format: int64 */
             readonly destinationProjectId?: string;
+            readonly skipMultitrial?: boolean;
         };
         readonly SampleReply: {
             readonly trials: readonly components["schemas"]["SampleTrial"][];
@@ -5667,6 +5781,8 @@ export interface components {
             readonly attributes?: {
                 readonly [key: string]: string;
             };
+            readonly leaving?: string;
+            readonly user?: string;
             readonly agentId?: string;
         };
         readonly SyncReply: {
@@ -5787,6 +5903,7 @@ export interface components {
         readonly TemplatePutRequest: {
             readonly templateName?: string;
             readonly config: unknown;
+            readonly workspaceId?: number;
         };
         readonly TestReply: {
             readonly completed: boolean;
@@ -5965,6 +6082,7 @@ export interface components {
             readonly password?: string;
             readonly admin?: boolean;
             readonly active?: boolean;
+            readonly remote?: boolean;
             readonly isHashed?: boolean;
             readonly agentUserGroup?: unknown;
         };
@@ -7726,6 +7844,119 @@ export interface operations {
             };
             /** @description Aborted */
             readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getAllotments: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The name of the resource pool; empty for all. */
+                readonly resourcePool?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["AllotmentsReply"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description URI Too Long */
+            readonly 414: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postAllotmentsAllotmentIdClaim: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the allotment. */
+                readonly allotmentId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["AllotmentClaim"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["AllotmentClaimReply"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -15306,6 +15537,56 @@ export interface operations {
             };
         };
     };
+    readonly getResourcePoolsResourcePoolNameProvider: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The name of the resource pool. */
+                readonly resourcePoolName: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ProviderReply"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     readonly getResourcePoolsResourcePoolNameWorkspaceBindings: {
         readonly parameters: {
             readonly query?: {
@@ -18063,8 +18344,12 @@ export interface operations {
             readonly query?: {
                 /** @description Only entries whose name contains this text, in upper or lower case. */
                 readonly name?: string;
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
+                readonly sortBy?: string;
                 /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
+                /** @description Only the models of the workspaces with these ids. */
+                readonly workspaceIds?: readonly number[];
                 /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
                 /** @description The most entries to return; 0 for the default. */
@@ -18238,6 +18523,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly postTemplatesTemplateName: {
@@ -18287,6 +18581,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -23169,6 +23472,7 @@ export interface operations {
     readonly deleteWorkspacesWorkspaceIdNamespaceBindings: {
         readonly parameters: {
             readonly query?: {
+                /** @description Only the namespaces in these Kubernetes clusters. */
                 readonly clusterNames?: readonly string[];
             };
             readonly header?: never;

@@ -10,11 +10,10 @@ import type { User } from "../../api/types";
 export const basic = {
   CREATE_EXPERIMENT: "anyone",
   UPDATE_EXPERIMENT: "anyone",
-  END_EXPERIMENT: "owner",
   UPDATE_EXPERIMENT_METADATA: "anyone",
   DELETE_EXPERIMENT: "owner",
   CREATE_NSC: "anyone",
-  UPDATE_NSC: "owner",
+  UPDATE_NSC: "anyone",
   CREATE_MODEL_REGISTRY: "anyone",
   EDIT_MODEL_REGISTRY: "anyone",
   DELETE_MODEL_REGISTRY: "owner",
@@ -41,12 +40,11 @@ export const basic = {
   MODIFY_WORKSPACE_CONFIG_POLICIES: "owner",
 } as const satisfies Readonly<Record<string, "anyone" | "owner" | "admin">>;
 
-/** As the API names it, without PERMISSION_TYPE_; END_EXPERIMENT has another name there. */
+/** As the API names it, without PERMISSION_TYPE_. */
 export type Permission = keyof typeof basic;
 
 /** Where roles count, what the API calls it, with the name that it has for things of others. */
 export const wire: Readonly<Partial<Record<Permission, { readonly own: string; readonly ofOthers: string }>>> = {
-  END_EXPERIMENT: { own: "UPDATE_EXPERIMENT", ofOthers: "UPDATE_EXPERIMENT" },
   DELETE_MODEL_REGISTRY: { own: "DELETE_MODEL_REGISTRY", ofOthers: "DELETE_OTHER_USER_MODEL_REGISTRY" },
   DELETE_MODEL_VERSION: { own: "DELETE_MODEL_VERSION", ofOthers: "DELETE_OTHER_USER_MODEL_VERSION" },
 };

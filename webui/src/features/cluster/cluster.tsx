@@ -10,6 +10,7 @@ import { Link, Tabs } from "../../components/address/route";
 import { type Column, Table } from "../../components/tables/table";
 import { ClusterPolicies } from "./cluster_policies";
 import { MasterLog } from "./master_log";
+import { Provider } from "./provider";
 import { agentSlots, type Holder, holders, type SlotRef, taskSubject } from "./usage";
 
 const HistoryTab = lazy(() => import("./history_tab").then((m) => ({ default: m.HistoryTab })));
@@ -62,6 +63,9 @@ function Overview() {
       {({ agents, pools, tasks }) => (
         <>
           <Pools pools={pools} />
+          {pools.filter(({ provider }) => provider !== "").map(({ name }) => (
+            <Provider key={name} pool={name} />
+          ))}
           <Agents agents={agents} tasks={tasks} reload={reload} />
           <Tasks tasks={tasks} />
         </>

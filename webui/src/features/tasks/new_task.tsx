@@ -1,7 +1,6 @@
 import { useState } from "react";
 import { usePolled } from "../../api/loadable";
 import { Dialog } from "../../components/forms/dialog";
-import { useRights } from "../../components/people/me";
 import { Choice, Field } from "../../components/parts";
 import { go } from "../../components/address/route";
 import { useWorkspaceChoice, WorkspaceField } from "../../components/forms/workspace_choice";
@@ -9,16 +8,13 @@ import { poolNames, startTask, taskWish, templateNames } from "./api";
 
 /** Starts a notebook or a shell, and goes to its page. */
 export function NewTask({ kind, onClose }: { kind: "notebook" | "shell"; onClose: () => void }) {
-  const { may } = useRights();
   const [description, setDescription] = useState("");
   const [slots, setSlots] = useState("0");
   const [template, setTemplate] = useState("");
   const [pool, setPool] = useState("");
   const workspace = useWorkspaceChoice("CREATE_NSC");
   const place = workspace.value;
-  // What is not known is not offered: the choice is empty, and the master decides.
-  const seesTemplates = may("VIEW_TEMPLATES", { workspace: 1 });
-  const [templates] = usePolled(`template names ${seesTemplates}`, async (signal) => (seesTemplates ? templateNames(signal) : []), 0, () => false);
+  const [templates] = usePolled("template names", templateNames, 0, () => false);
   const [pools] = usePolled(`pools of ${place}`, async (signal) => (place === undefined ? [] : poolNames(place, signal)), 0, () => false);
   const ofPlace = pools.status === "loaded" ? pools.value : [];
   const poolThere = ofPlace.includes(pool) ? pool : "";

@@ -7,7 +7,8 @@ import { useRights } from "../../components/people/me";
 import { Loaded, PageHead, Panel } from "../../components/parts";
 import { go } from "../../components/address/route";
 import { NumberedText, YamlField } from "../../components/forms/text";
-import { at, one, place, usage } from "./template_config";
+import { useWorkspaceNames } from "../../components/forms/workspace_choice";
+import { at, one, usage } from "./template_config";
 
 const pollMs = 5000;
 
@@ -27,6 +28,8 @@ export function TemplatePage({ name }: { name: string }) {
 
 function Whole({ template, reload }: { template: Template; reload: () => void }) {
   const { name, yaml } = template;
+  const place = { workspace: template.workspaceId };
+  const nameOf = useWorkspaceNames();
   const { may } = useRights();
   const [edits, setEdits] = useState(false);
   const [deletes, setDeletes] = useState(false);
@@ -54,7 +57,7 @@ function Whole({ template, reload }: { template: Template; reload: () => void })
         }
       />
       <p className="quiet">
-        To use this template: <code>{usage(name)}</code>
+        In workspace {nameOf(template.workspaceId)}. To use this template: <code>{usage(name)}</code>
       </p>
       <Panel
         title="Configuration"

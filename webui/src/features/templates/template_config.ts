@@ -2,9 +2,6 @@
 
 import { flatten } from "../../components/format";
 
-/** Templates are in the workspace "Uncategorized": roles there say who may change them. */
-export const place = { workspace: 1 } as const;
-
 /** In which calls a template is named. */
 export const one = "/api/v1/templates/{templateName}";
 export const at = (templateName: string) => ({ path: { templateName } });

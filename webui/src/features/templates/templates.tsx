@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { get, put } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { Template } from "../../api/types";
@@ -9,18 +9,22 @@ import { Field, Loaded, PageHead } from "../../components/parts";
 import { go, Link, useParameter } from "../../components/address/route";
 import { type Column, Table } from "../../components/tables/table";
 import { YamlField } from "../../components/forms/text";
-import { at, nameProblem, one, place, settingsText } from "./template_config";
+import { useWorkspaceChoice, useWorkspaceNames, WorkspaceField } from "../../components/forms/workspace_choice";
+import { at, nameProblem, one, settingsText } from "./template_config";
 
 const pollMs = 5000;
 
-const columns: readonly Column<Template>[] = [
+const columnsWith = (nameOf: (workspace: number) => string): readonly Column<Template>[] => [
   { id: "name", title: "Name", value: ({ name }) => name, cell: ({ name }) => <Link to={{ page: "template", name }}>{name}</Link> },
+  { id: "workspace", title: "Workspace", value: ({ workspaceId }) => nameOf(workspaceId), cell: ({ workspaceId }) => nameOf(workspaceId) },
   { id: "settings", title: "Settings", cell: ({ config }) => <span className="quiet">{settingsText(config)}</span> },
 ];
 
 /** Partial configurations that many experiments and tasks have under their own. */
 export function TemplateList() {
-  const { may } = useRights();
+  const { mayAnywhere } = useRights();
+  const nameOf = useWorkspaceNames();
+  const columns = useMemo(() => columnsWith(nameOf), [nameOf]);
   const [search, setSearch] = useParameter("search");
   const [creates, setCreates] = useState(false);
   const [list] = usePolled("templates", (signal) => get("/api/v1/templates", {}, signal), pollMs);
@@ -31,7 +35,7 @@ export function TemplateList() {
       <PageHead
         title="Templates"
         actions={
-          may("CREATE_TEMPLATES", place) && (
+          mayAnywhere("CREATE_TEMPLATES") && (
             <button type="button" className="primary" disabled={list.status !== "loaded"} onClick={() => setCreates(true)}>
               New template
             </button>
@@ -68,17 +72,19 @@ const example = "resources:\n  slots_per_trial: 1\n";
 function NewTemplate({ taken, onClose }: { taken: readonly string[]; onClose: () => void }) {
   const [name, setName] = useState("");
   const [yaml, setYaml] = useState(example);
+  const workspace = useWorkspaceChoice("CREATE_TEMPLATES");
   const problem = nameProblem(name, taken);
   const create = async () => {
-    await put(one, { ...at(name.trim()), body: { config: yaml } });
+    await put(one, { ...at(name.trim()), body: { config: yaml, ...(workspace.value === undefined ? {} : { workspaceId: workspace.value }) } });
     go({ page: "template", name: name.trim() });
   };
   return (
-    <Dialog title="New template" action="Create" wide disabled={problem !== undefined} onAction={create} onClose={onClose}>
+    <Dialog title="New template" action="Create" wide disabled={problem !== undefined || workspace.value === undefined} onAction={create} onClose={onClose}>
       <Field label="Name">
         <input value={name} required autoFocus onChange={(event) => setName(event.target.value)} />
       </Field>
       {name !== "" && problem !== undefined && <p className="quiet">{problem}</p>}
+      <WorkspaceField choice={workspace} />
       <YamlField value={yaml} onChange={setYaml} />
     </Dialog>
   );

@@ -75,7 +75,7 @@ function Head({ trial, experiment, reload }: TrialWithExperiment & { reload: () 
   const [asks, setAsks] = useState(false);
   const over = isTerminal(trial.state);
   const { may } = useRights();
-  const kills = !over && may("END_EXPERIMENT", { workspace: experiment.workspaceId, owners: [experiment.userId] });
+  const kills = !over && may("UPDATE_EXPERIMENT", { workspace: experiment.workspaceId, owners: [experiment.userId] });
   return (
     <header className="pagehead">
       <div className="row">

@@ -14,8 +14,8 @@ type May = Rights["may"];
 const needed: Readonly<Record<Action, Permission>> = {
   pause: "UPDATE_EXPERIMENT",
   activate: "UPDATE_EXPERIMENT",
-  cancel: "END_EXPERIMENT",
-  kill: "END_EXPERIMENT",
+  cancel: "UPDATE_EXPERIMENT",
+  kill: "UPDATE_EXPERIMENT",
   archive: "UPDATE_EXPERIMENT_METADATA",
   unarchive: "UPDATE_EXPERIMENT_METADATA",
   delete: "DELETE_EXPERIMENT",

@@ -22,11 +22,13 @@ from determined.common.api.bindings.messages.cluster import (
     v1EnableSlotResponse,
     v1GetAgentResponse,
     v1GetAgentsResponse,
+    v1GetAllotmentsResponse,
     v1GetAuditLogResponse,
     v1GetClusterMessageResponse,
     v1GetKubernetesResourceManagersResponse,
     v1GetMasterConfigResponse,
     v1GetMasterResponse,
+    v1GetResourcePoolProviderResponse,
     v1GetResourcePoolsResponse,
     v1GetSlotResponse,
     v1GetSlotsResponse,
@@ -35,6 +37,8 @@ from determined.common.api.bindings.messages.cluster import (
     v1MasterLogsResponse,
     v1OverwriteRPWorkspaceBindingsRequest,
     v1PatchMasterConfigRequest,
+    v1PostAllotmentClaimRequest,
+    v1PostAllotmentClaimResponse,
     v1ResourceAllocationAggregatedResponse,
     v1ResourceAllocationRawResponse,
     v1SetClusterMessageRequest,
@@ -47,11 +51,13 @@ __all__ = [
     "delete_UnbindRPFromWorkspace",
     "get_GetAgent",
     "get_GetAgents",
+    "get_GetAllotments",
     "get_GetAuditLog",
     "get_GetClusterMessage",
     "get_GetKubernetesResourceManagers",
     "get_GetMaster",
     "get_GetMasterConfig",
+    "get_GetResourcePoolProvider",
     "get_GetResourcePools",
     "get_GetSlot",
     "get_GetSlots",
@@ -66,6 +72,7 @@ __all__ = [
     "post_DisableSlot",
     "post_EnableAgent",
     "post_EnableSlot",
+    "post_PostAllotmentClaim",
     "put_OverwriteRPWorkspaceBindings",
     "put_SetClusterMessage",
 ]
@@ -136,6 +143,20 @@ def post_EnableSlot(
             f"/api/v1/agents/{quoted(agentId)}/slots/{slotId}/enable",
             body=body.to_json(omit_unset=True) if body else None,
         )
+    )
+
+
+def get_GetAllotments(session: Session, *, resourcePool: str | None = None) -> v1GetAllotmentsResponse:
+    """List the machines that the providers of resource pools were asked for or gave."""
+    return v1GetAllotmentsResponse.from_json(session.get("/api/v1/allotments", {"resourcePool": resourcePool}))
+
+
+def post_PostAllotmentClaim(
+    session: Session, *, allotmentId: str, body: v1PostAllotmentClaimRequest
+) -> v1PostAllotmentClaimResponse:
+    """Exchange the token of an allotment for that of the agent of one of its nodes."""
+    return v1PostAllotmentClaimResponse.from_json(
+        session.post(f"/api/v1/allotments/{quoted(allotmentId)}/claim", body=body.to_json(omit_unset=True))
     )
 
 
@@ -222,6 +243,13 @@ def get_GetResourcePools(
     """List resource pools."""
     return v1GetResourcePoolsResponse.from_json(
         session.get("/api/v1/resource-pools", {"offset": offset, "limit": limit})
+    )
+
+
+def get_GetResourcePoolProvider(session: Session, *, resourcePoolName: str) -> v1GetResourcePoolProviderResponse:
+    """Get the provider of a resource pool, its machines, and their number over time."""
+    return v1GetResourcePoolProviderResponse.from_json(
+        session.get(f"/api/v1/resource-pools/{quoted(resourcePoolName)}/provider")
     )
 
 

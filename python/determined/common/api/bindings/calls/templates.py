@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from determined.common.api._session import Session
@@ -19,7 +20,7 @@ from determined.common.api.bindings.messages.templates import (
     v1PutTemplateResponse,
     v1Template,
 )
-from determined.common.api.bindings.orders import v1OrderBy
+from determined.common.api.bindings.orders import v1GetTemplatesRequestSortBy, v1OrderBy
 
 __all__ = [
     "delete_DeleteTemplate",
@@ -43,13 +44,25 @@ def get_GetTemplates(
     session: Session,
     *,
     name: str | None = None,
+    sortBy: v1GetTemplatesRequestSortBy | None = None,
     orderBy: v1OrderBy | None = None,
+    workspaceIds: Sequence[int] | None = None,
     offset: int | None = None,
     limit: int | None = None,
 ) -> v1GetTemplatesResponse:
     """List templates."""
     return v1GetTemplatesResponse.from_json(
-        session.get("/api/v1/templates", {"name": name, "orderBy": orderBy, "offset": offset, "limit": limit})
+        session.get(
+            "/api/v1/templates",
+            {
+                "name": name,
+                "sortBy": sortBy,
+                "orderBy": orderBy,
+                "workspaceIds": workspaceIds,
+                "offset": offset,
+                "limit": limit,
+            },
+        )
     )
 
 

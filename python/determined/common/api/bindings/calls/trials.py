@@ -204,37 +204,43 @@ def post_SearchRuns(session: Session, *, body: v1SearchRunsRequest) -> v1SearchR
 
 
 def post_ArchiveRuns(session: Session, *, body: v1ArchiveRunsRequest) -> v1ArchiveRunsResponse:
-    """Archive the experiments of the given runs; each must be the only run of its experiment."""
+    """Archive the experiments of runs: those listed, or all that match `filter`; each must be the only run of its
+    experiment."""
     return v1ArchiveRunsResponse.from_json(session.post("/api/v1/runs/archive", body=body.to_json(omit_unset=True)))
 
 
 def post_DeleteRuns(session: Session, *, body: v1DeleteRunsRequest) -> v1DeleteRunsResponse:
-    """Delete the experiments of the given runs; each must be the only run of its experiment."""
+    """Delete the experiments of runs: those listed, or all that match `filter`; each must be the only run of its
+    experiment."""
     return v1DeleteRunsResponse.from_json(session.post("/api/v1/runs/delete", body=body.to_json(omit_unset=True)))
 
 
 def post_KillRuns(session: Session, *, body: v1KillRunsRequest) -> v1KillRunsResponse:
-    """Kill several trials."""
+    """Kill several trials: those listed, or all that match `filter`."""
     return v1KillRunsResponse.from_json(session.post("/api/v1/runs/kill", body=body.to_json(omit_unset=True)))
 
 
 def post_MoveRuns(session: Session, *, body: v1MoveRunsRequest) -> v1MoveRunsResponse:
-    """Move the experiments of the given runs; each must be the only run of its experiment."""
+    """Move the experiments of runs: those listed, or all that match `filter`; each must be the only run of its
+    experiment."""
     return v1MoveRunsResponse.from_json(session.post("/api/v1/runs/move", body=body.to_json(omit_unset=True)))
 
 
 def post_PauseRuns(session: Session, *, body: v1PauseRunsRequest) -> v1PauseRunsResponse:
-    """Pause the experiments of the given runs; each must be the only run of its experiment."""
+    """Pause the experiments of runs: those listed, or all that match `filter`; each must be the only run of its
+    experiment."""
     return v1PauseRunsResponse.from_json(session.post("/api/v1/runs/pause", body=body.to_json(omit_unset=True)))
 
 
 def post_ResumeRuns(session: Session, *, body: v1ResumeRunsRequest) -> v1ResumeRunsResponse:
-    """Resume the experiments of the given runs; each must be the only run of its experiment."""
+    """Resume the experiments of runs: those listed, or all that match `filter`; each must be the only run of its
+    experiment."""
     return v1ResumeRunsResponse.from_json(session.post("/api/v1/runs/resume", body=body.to_json(omit_unset=True)))
 
 
 def post_UnarchiveRuns(session: Session, *, body: v1UnarchiveRunsRequest) -> v1UnarchiveRunsResponse:
-    """Unarchive the experiments of the given runs; each must be the only run of its experiment."""
+    """Unarchive the experiments of runs: those listed, or all that match `filter`; each must be the only run of its
+    experiment."""
     return v1UnarchiveRunsResponse.from_json(session.post("/api/v1/runs/unarchive", body=body.to_json(omit_unset=True)))
 
 

@@ -92,6 +92,8 @@ class v1SyncAgentRequest(Message):
     allocations: list[v1AllocationReport] | None = None
     label: str | None = None
     attributes: dict[str, str] | None = None
+    leaving: str | None = None
+    user: str | None = None
     agentId: str | None = None
 
 

@@ -23,6 +23,7 @@ from determined.common.api.bindings.messages.shared import v1Pagination, v1Queue
 __all__ = [
     "protobufFieldMask",
     "v1Agent",
+    "v1Allotment",
     "v1AuditEntry",
     "v1BindRPToWorkspaceRequest",
     "v1ClusterMessage",
@@ -40,11 +41,13 @@ __all__ = [
     "v1EnableSlotResponse",
     "v1GetAgentResponse",
     "v1GetAgentsResponse",
+    "v1GetAllotmentsResponse",
     "v1GetAuditLogResponse",
     "v1GetClusterMessageResponse",
     "v1GetKubernetesResourceManagersResponse",
     "v1GetMasterConfigResponse",
     "v1GetMasterResponse",
+    "v1GetResourcePoolProviderResponse",
     "v1GetResourcePoolsResponse",
     "v1GetSlotResponse",
     "v1GetSlotsResponse",
@@ -55,6 +58,9 @@ __all__ = [
     "v1MasterLogsResponse",
     "v1OverwriteRPWorkspaceBindingsRequest",
     "v1PatchMasterConfigRequest",
+    "v1PoolSample",
+    "v1PostAllotmentClaimRequest",
+    "v1PostAllotmentClaimResponse",
     "v1ResourceAllocationAggregatedEntry",
     "v1ResourceAllocationAggregatedResponse",
     "v1ResourceAllocationRawEntry",
@@ -87,6 +93,21 @@ class v1Agent(Message):
     label: str
     attributes: dict[str, str]
     silent: bool
+
+
+class v1Allotment(Message):
+    id: str
+    resourcePool: str
+    provider: str
+    nodes: int
+    nodesJoined: int
+    state: str
+    engineId: str
+    reason: str
+    requested: str
+    agents: list[str]
+    granted: str | None = None
+    ends: str | None = None
 
 
 class v1AuditEntry(Message):
@@ -187,6 +208,10 @@ class v1GetAgentsResponse(Message):
     pagination: v1Pagination
 
 
+class v1GetAllotmentsResponse(Message):
+    allotments: list[v1Allotment]
+
+
 class v1GetAuditLogResponse(Message):
     entries: list[v1AuditEntry]
 
@@ -216,6 +241,25 @@ class v1GetMasterResponse(Message):
     userManagementEnabled: bool
     featureSwitches: list[str]
     clusterMessage: v1ClusterMessage | None = None
+
+
+class v1GetResourcePoolProviderResponse(Message):
+    resourcePool: str
+    provider: str
+    minNodes: int
+    maxNodes: int
+    slotsPerNode: int
+    nodesRequested: int
+    nodesRunning: int
+    nodesLeaving: int
+    trouble: str
+    whyNotMore: str
+    failures: int
+    lastFailure: str
+    engineCalls: str
+    allotments: list[v1Allotment]
+    history: list[v1PoolSample]
+    nextAttempt: str | None = None
 
 
 class v1GetResourcePoolsResponse(Message):
@@ -267,6 +311,27 @@ class v1PatchMasterConfigRequest(Message):
     fieldMask: protobufFieldMask | None = None
 
 
+class v1PoolSample(Message):
+    time: str
+    nodesRequested: int
+    nodesRunning: int
+    slotsUsed: int
+    slotsWaitedFor: int
+
+
+class v1PostAllotmentClaimRequest(Message):
+    allotmentId: str | None = None
+    node: int | None = None
+    secret: str | None = None
+    hostname: str | None = None
+
+
+class v1PostAllotmentClaimResponse(Message):
+    agentId: str
+    token: str
+    resourcePool: str
+
+
 class v1ResourceAllocationAggregatedEntry(Message):
     periodStart: str
     period: v1ResourceAllocationAggregationPeriod
@@ -300,6 +365,7 @@ class v1ResourcePool(Message):
     name: str
     description: str
     type: v1ResourcePoolType
+    provider: str
     scheduler: str
     schedulerType: v1SchedulerType
     schedulerFittingPolicy: v1FittingPolicy

@@ -68,7 +68,9 @@ __all__ = [
 
 class v1ArchiveRunsRequest(Message):
     runIds: list[int] | None = None
+    filter: str | None = None
     projectId: int | None = None
+    skipMultitrial: bool | None = None
 
 
 class v1ArchiveRunsResponse(Message):
@@ -92,7 +94,9 @@ class v1DataPoint(Message):
 
 class v1DeleteRunsRequest(Message):
     runIds: list[int] | None = None
+    filter: str | None = None
     projectId: int | None = None
+    skipMultitrial: bool | None = None
 
 
 class v1DeleteRunsResponse(Message):
@@ -204,7 +208,9 @@ class v1GetValidationMetricsResponse(Message):
 
 class v1KillRunsRequest(Message):
     runIds: list[int] | None = None
+    filter: str | None = None
     projectId: int | None = None
+    skipMultitrial: bool | None = None
 
 
 class v1KillRunsResponse(Message):
@@ -217,8 +223,10 @@ class v1MetricBatchesResponse(Message):
 
 class v1MoveRunsRequest(Message):
     runIds: list[int] | None = None
+    filter: str | None = None
     sourceProjectId: int | None = None
     destinationProjectId: int | None = None
+    skipMultitrial: bool | None = None
 
 
 class v1MoveRunsResponse(Message):
@@ -227,7 +235,9 @@ class v1MoveRunsResponse(Message):
 
 class v1PauseRunsRequest(Message):
     runIds: list[int] | None = None
+    filter: str | None = None
     projectId: int | None = None
+    skipMultitrial: bool | None = None
 
 
 class v1PauseRunsResponse(Message):
@@ -236,7 +246,9 @@ class v1PauseRunsResponse(Message):
 
 class v1ResumeRunsRequest(Message):
     runIds: list[int] | None = None
+    filter: str | None = None
     projectId: int | None = None
+    skipMultitrial: bool | None = None
 
 
 class v1ResumeRunsResponse(Message):
@@ -306,7 +318,9 @@ class v1TrialsSnapshotResponseTrial(Message):
 
 class v1UnarchiveRunsRequest(Message):
     runIds: list[int] | None = None
+    filter: str | None = None
     projectId: int | None = None
+    skipMultitrial: bool | None = None
 
 
 class v1UnarchiveRunsResponse(Message):

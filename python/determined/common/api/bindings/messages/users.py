@@ -74,6 +74,7 @@ class v1PatchUser(Message):
     password: str | None = None
     admin: bool | None = None
     active: bool | None = None
+    remote: bool | None = None
     isHashed: bool | None = None
     agentUserGroup: v1AgentUserGroup | None = None
 

@@ -1,0 +1,283 @@
+// Machines that engines give: what the pools ask for, what the engines answer, and what follows for agents.
+
+#include <algorithm>
+
+#include "det/cluster/cluster.h"
+#include "det/cluster/step.h"
+
+namespace det::cluster {
+
+using elastic::Allotment;
+using State = elastic::State;
+
+namespace {
+
+/// Whether another machine could help a request that waits for this reason.
+bool wants_machines(const scheduler::Why& why) {
+  using Reason = scheduler::Why::Reason;
+  switch (why.reason) {
+    case Reason::NegativeSlots:
+    case Reason::NoAgentsLabelled:  // pilots have neither labels nor attributes
+    case Reason::NoAgentsLike:
+    case Reason::AboveGroupMax:
+    case Reason::GroupMaxInUse:
+    case Reason::BeingFreed: return false;
+    default: return true;
+  }
+}
+
+elastic::Demand demand_of(const scheduler::Request& request) {
+  return {.slots = request.slots,
+          .single_node = request.single_agent,
+          .blocked_agents = request.blocked_agents};
+}
+
+const char* nodes(int count) { return count == 1 ? "node" : "nodes"; }
+
+}  // namespace
+
+const Allotment* Cluster::allotment(const std::string& id) const {
+  const auto found = allotments_.find(id);
+  return found == allotments_.end() ? nullptr : &found->second;
+}
+
+const elastic::Failures& Cluster::failures(const std::string& pool) const {
+  static const elastic::Failures kNone;
+  const auto found = failures_.find(pool);
+  return found == failures_.end() ? kNone : found->second;
+}
+
+std::vector<std::string> Cluster::agents_of(const std::string& allotment) const {
+  std::vector<std::string> ids;
+  for (const auto& [id, agent] : agents_)
+    if (agent.allotment == allotment) ids.push_back(id);
+  return ids;
+}
+
+elastic::Pool Cluster::elastic_pool(const PoolSettings& settings) const {
+  elastic::Pool pool{.limits = *settings.elastic,
+                     .in_order = settings.policy == scheduler::Policy::Fifo,
+                     .failures = failures(settings.name)};
+  for (const auto& [id, allotment] : allotments_)
+    if (allotment.pool == settings.name) pool.allotments.push_back(allotment);
+  const auto& view = planner_.pool(settings.name);
+  for (const auto& waiting : view.waiting)
+    if (waiting.request < view.requests.size() && wants_machines(waiting.why))
+      pool.demands.push_back(demand_of(view.requests[waiting.request]));
+  for (const auto& [id, agent] : agents_) {
+    if (!agent.connected || agent.allotment.empty() || agent.resource_pool != settings.name) continue;
+    elastic::Node node{.agent = id, .allotment = agent.allotment, .slots = static_cast<int>(agent.slots.size())};
+    const auto& held = planner_.allocations_on(id);
+    const bool used = std::ranges::any_of(
+        held, [&](const std::string& allocation) { return allocations_.at(allocation).uses(id); });
+    if (!used && !agent.silent) node.idle_since = agent.last_used;
+    const auto entry = std::ranges::lower_bound(view.agents, id, {}, &scheduler::Agent::id);
+    if (entry != view.agents.end() && entry->id == id && entry->enabled && !entry->draining)
+      node.free = static_cast<int>(
+          std::ranges::count_if(entry->slots, [](const auto& slot) { return slot.enabled && !slot.used; }));
+    pool.nodes.push_back(std::move(node));
+  }
+  return pool;
+}
+
+void Cluster::due_of_pools(Time now, std::vector<Event>& events) const {
+  std::set<std::string> elastic;
+  for (const auto& settings : pools_.pools) {
+    if (!settings.elastic) continue;
+    elastic.insert(settings.name);
+    const auto decision = elastic::decide(elastic_pool(settings), now);
+    for (const auto& release : decision.releases)
+      events.push_back(AllotmentReleased{release.allotment, release.why});
+    for (const auto& id : decision.leaving) events.push_back(AllotmentLeaving{id});
+    for (const int count : decision.requests) events.push_back(AllotmentRequested{settings.name, count});
+  }
+  for (const auto& [id, allotment] : allotments_)
+    if (allotment.state != State::Releasing && !elastic.contains(allotment.pool))
+      events.push_back(AllotmentReleased{id, "the pool has no provider any more"});
+}
+
+void Cluster::put(const Allotment& allotment, Step& step) { step.effects.push_back(PutAllotment{allotment}); }
+
+// ---- what is decided -------------------------------------------------------
+
+Outcome Cluster::on(const AllotmentRequested& event, Step& step) {
+  const auto id = std::to_string(next_allotment_++);
+  Allotment allotment{.id = id, .pool = event.pool, .nodes = event.nodes, .requested = step.now};
+  put(allotments_.emplace(id, std::move(allotment)).first->second, step);
+  step.effects.push_back(WakeProvider{event.pool});
+  return {};
+}
+
+Outcome Cluster::on(const AllotmentReleased& event, Step& step) {
+  const auto found = allotments_.find(event.id);
+  if (found == allotments_.end() || found->second.state == State::Releasing) return {};
+  found->second.state = State::Releasing;
+  found->second.why_released = event.why;
+  put(found->second, step);
+  for (const auto& agent : agents_of(event.id)) agent_leaves(agent, event.why, step);
+  step.effects.push_back(WakeProvider{found->second.pool});
+  return {};
+}
+
+Outcome Cluster::on(const AllotmentLeaving& event, Step& step) {
+  const auto found = allotments_.find(event.id);
+  if (found == allotments_.end() || found->second.leaving) return {};
+  found->second.leaving = true;
+  put(found->second, step);
+  for (const auto& agent : agents_of(event.id)) agent_leaves(agent, "its time limit is near", step);
+  return {};
+}
+
+Outcome Cluster::on(const AgentLeaving& event, Step& step) {
+  const auto found = agents_.find(event.agent);
+  if (found == agents_.end() || !found->second.connected) return {};
+  if (const auto allotment = allotments_.find(found->second.allotment); allotment != allotments_.end()) {
+    allotment->second.leaving = true;
+    put(allotment->second, step);
+  }
+  agent_leaves(event.agent, event.why, step);
+  return {};
+}
+
+void Cluster::agent_leaves(const std::string& id, const std::string& why, Step& step) {
+  auto& agent = *agents_.change(id);
+  if (agent.leaving) return;
+  agent.leaving = true;
+  step.place = true;
+  for (const auto& held : planner_.allocations_on(id)) {
+    const auto& allocation = allocations_.at(held);
+    if (allocation.uses(id) && allocation.of_trial())
+      step.effects.push_back(LogNote{allocation.record.task_id, held,
+                                     fmt::format("agent {} leaves: {}; the trial saves and goes on elsewhere",
+                                                 id, why)});
+  }
+  clear_agent(id, std::nullopt, false, fmt::format("agent {} leaves: {}", id, why), step);
+}
+
+// ---- what engines say ------------------------------------------------------
+
+Outcome Cluster::on(const AllotmentReported& event, Step& step) {
+  const auto found = allotments_.find(event.id);
+  if (found == allotments_.end()) return {};
+  auto& allotment = found->second;
+  allotment.engine_id = event.engine_id;
+  allotment.reason = event.reason;
+  allotment.ends = event.ends;
+  if (event.running) {
+    if (!allotment.granted) allotment.granted = step.now;
+    if (allotment.state < State::Running) allotment.state = State::Running;
+  } else if (allotment.state != State::Releasing) {
+    if (allotment.state == State::Running) {  // back in the queue, and what it ran is gone
+      for (const auto& agent : agents_of(event.id)) {
+        lose_agent(agent, fmt::format("agent {} was lost: {}", agent, event.reason), step);
+        agents_.take(agent);
+      }
+      allotment.claims.clear();
+      allotment.joined = allotment.leaving = false;
+      allotment.granted.reset();
+    }
+    allotment.state = State::Pending;
+  }
+  put(allotment, step);
+  return {};
+}
+
+Outcome Cluster::on(const AllotmentEnded& event, Step& step) {
+  const auto found = allotments_.find(event.id);
+  if (found == allotments_.end()) return {};
+  auto allotment = found->second;
+  for (const auto& agent : agents_of(event.id)) {
+    lose_agent(agent, fmt::format("agent {} was lost: {}", agent, event.why), step);
+    agents_.take(agent);
+  }
+  allotments_.erase(event.id);
+  // What ends within a minute, unasked, is no machine to count on.
+  const bool short_lived = !allotment.granted || step.now - *allotment.granted < 60 * kSecond;
+  const bool gives_up = allotment.state == State::Releasing && !allotment.joined && allotment.granted;
+  if ((allotment.state != State::Releasing && !allotment.leaving && short_lived) || gives_up) {
+    auto& failures = failures_[allotment.pool];
+    ++failures.count;
+    failures.last = step.now;
+    failures.why = gives_up ? allotment.why_released : event.why;
+  }
+  step.effects.push_back(PutAllotment{allotment, step.now, event.why});
+  step.place = true;
+  return {};
+}
+
+Outcome Cluster::on(const AllotmentClaimed& event, Step& step) {
+  const auto found = allotments_.find(event.id);
+  if (found == allotments_.end() || found->second.state == State::Releasing)
+    return refuse(Error(ErrorCode::Gone, fmt::format("allotment {} is over", event.id)));
+  auto& allotment = found->second;
+  if (event.node < 0 || event.node >= allotment.nodes)
+    return refuse(Error(ErrorCode::InvalidArgument, fmt::format("allotment {} has {} nodes; there is no node {}",
+                                                                event.id, allotment.nodes, event.node)));
+  const auto [claim, fresh] = allotment.claims.emplace(event.node, event.secret);
+  if (!fresh && claim->second != event.secret)
+    return refuse(Error(ErrorCode::PermissionDenied,
+                        fmt::format("the token of allotment {} has already been used for node {}", event.id,
+                                    event.node)));
+  if (fresh) put(allotment, step);
+  return {};
+}
+
+// ---- in words --------------------------------------------------------------
+
+std::string Cluster::machines_awaited(const std::string& pool) const {
+  const auto& settings = this->pool(pool);
+  int count = 0, others = 0;
+  std::string reason;
+  for (const auto& [id, allotment] : allotments_) {
+    if (allotment.pool != pool || allotment.state == State::Releasing || allotment.joined) continue;
+    count += allotment.nodes;
+    if (reason.empty())
+      reason = allotment.reason;
+    else
+      ++others;
+  }
+  if (count == 0) return "";
+  if (others > 0 && !reason.empty()) reason += fmt::format("; and {} more", others);
+  return fmt::format("{} {} of {}{}", count, nodes(count), settings.provider,
+                     reason.empty() ? "" : " (" + reason + ")");
+}
+
+bool Cluster::could_fit_elastically(const std::string& id) const {
+  const auto* allocation = this->allocation(id);
+  if (allocation == nullptr) return false;
+  const auto& settings = pool(pool_where(*allocation));
+  const auto request = request_of(*allocation);
+  return settings.elastic && request.label.empty() && request.attributes.empty() &&
+         elastic::can_fit(*settings.elastic, demand_of(request));
+}
+
+std::string Cluster::waiting_reason(const std::string& id) const {
+  const auto* why = planner_.why(id);
+  if (why == nullptr) return "";
+  const auto name = pool_where(*allocation(id));
+  const auto& settings = pool(name);
+  if (!settings.elastic || !wants_machines(*why)) return scheduler::text(*why);
+  const auto& limits = *settings.elastic;
+  if (!could_fit_elastically(id))
+    return fmt::format(
+        "needs {} slots; the pool has at most {} {} of {} slots each, which larger requests use whole", why->slots,
+        limits.max_nodes, nodes(limits.max_nodes), limits.slots_per_node);
+  const auto& failed = failures(name);
+  const auto trouble = failed.count == 0 ? "" : fmt::format("; the last request failed: {}", failed.why);
+  if (const auto awaited = machines_awaited(name); !awaited.empty())
+    return fmt::format("waits for {}{}", awaited, trouble);
+  int count = 0;
+  for (const auto& [_, allotment] : allotments_) count += allotment.pool == name ? allotment.nodes : 0;
+  if (count >= limits.max_nodes)
+    return fmt::format("{}; the pool has {} of at most {} {}", scheduler::text(*why), count, limits.max_nodes,
+                       nodes(limits.max_nodes));
+  return fmt::format("waits for nodes of {}{}", settings.provider, trouble);
+}
+
+bool Cluster::can_never_run(const std::string& id) const {
+  const auto* why = planner_.why(id);
+  if (why == nullptr || !why->never()) return false;
+  return !wants_machines(*why) || !could_fit_elastically(id);
+}
+
+}  // namespace det::cluster
