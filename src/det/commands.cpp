@@ -23,6 +23,7 @@
 #include "det/agent/shim/shim.h"
 #include "det/agent/slots.h"
 #include "det/config/yaml/yaml.h"
+#include "det/det/database.h"
 #include "det/det/paths.h"
 #include "det/det/slurm_up.h"
 #include "det/http/url.h"
@@ -62,6 +63,9 @@ struct MasterFlags {
   void add_to(CLI::App& app) {
     app.add_option("--dir", options.directory, "Directory for the state of the master")
         ->capture_default_str();
+    app.add_option("--db", options.database,
+                   "PostgreSQL database for the state, as postgres://USER@HOST:PORT/NAME (default: the "
+                   "configuration's, or SQLite in DIR)");
     app.add_option("--host", options.address, "Address to listen on")->capture_default_str();
     app.add_option("--port", options.port, "Port to listen on; 0: any free port")->capture_default_str();
     app.add_option("--cluster-name", options.cluster_name, "Name shown to users")->capture_default_str();
@@ -89,8 +93,13 @@ struct MasterFlags {
     std::error_code ignored;
     options.directory = std::filesystem::absolute(options.directory, ignored);
     options.log = std::make_shared<master::LogRing>();
-    const auto certificate = options.tls_certificate, key = options.tls_key;
+    const auto certificate = options.tls_certificate, key = options.tls_key, database = options.database;
+    if (!database.empty()) {
+      DET_TRY([[maybe_unused]] const auto named, check_database(database).map([] { return true; }));
+    }
     DET_TRY([[maybe_unused]] const auto read, read_config_file().map([] { return true; }));
+    if (!database.empty()) options.database = database;
+    if (!options.database.empty()) options.database = with_password(options.database);
     if (!certificate.empty() || !key.empty()) options.tls_certificate = certificate, options.tls_key = key;
     DET_TRY([[maybe_unused]] const auto whole,
             master::check_tls_files(options.tls_certificate, options.tls_key).map([] { return true; }));
@@ -118,6 +127,8 @@ struct MasterFlags {
       return invalid_argument("the configuration file {} must be a map of settings", config_file);
     options.defaults = document->value.as_object();
     options.configuration = options.defaults;
+    mask_database(options.configuration);
+    DET_TRY(options.database, take_database(options.defaults));
     DET_TRY(options.pools, master::take_pools(options.defaults, options.providers));
     DET_TRY(options.prometheus, master::take_prometheus(options.defaults));
     DET_TRY(options.webhooks, master::take_webhooks(options.defaults));
@@ -260,6 +271,12 @@ void reload_certificate_on(asio::signal_set& hangup, master::Master& server) {
 
 /// Serves until SIGINT or SIGTERM. `ready` is called with the port.
 int serve(master::MasterOptions options, const std::function<void(master::Master&)>& ready) {
+  if (!options.database.empty()) {
+    auto store = open_database(options);
+    if (!store) return failed(store.error());
+    if (*store == nullptr) return 0;  // stopped while another master led
+    options.store = std::move(*store);
+  }
   asio::io_context context(1);
   auto opened = master::Master::open(context.get_executor(), std::move(options));
   if (!opened) return failed(opened.error());

@@ -23,6 +23,7 @@
 #include "det/master/experiments/experiment_actions.h"
 #include "det/master/identity/request_limits.h"
 #include "det/master/identity/secret.h"
+#include "det/master/identity/secret_files.h"
 #include "det/master/ledger/even_clock.h"
 #include "det/master/logs/log_ring.h"
 #include "det/master/models/registry.h"
@@ -80,22 +81,6 @@ std::string setting(store::Store& store, const std::string& key, std::string (*m
   return value;
 }
 
-/// A secret in a file that only its owner can read, made at the first start.
-Result<std::string> secret_in(const std::filesystem::path& file, const char* what, const char* prefix) {
-  if (std::ifstream in(file); in) {
-    std::string token;
-    std::getline(in, token);
-    if (!token.empty()) return token;
-  }
-  const auto token = prefix + random_secret();
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0 || ::write(fd, token.data(), token.size()) != static_cast<ssize_t>(token.size()) ||
-      ::fsync(fd) != 0)
-    return fail(ErrorCode::Unavailable, "cannot write {} to {}", what, file.string());
-  ::close(fd);
-  return token;
-}
-
 std::size_t body_limit(const http::Request& head) {
   for (const auto* path : {"/api/v1/experiments", "/api/v1/commands", "/api/v1/notebooks", "/api/v1/shells",
                            "/api/v1/tensorboards"})
@@ -107,7 +92,7 @@ std::size_t body_limit(const http::Request& head) {
 
 class Server final : public Master {
  public:
-  Server(asio::any_io_executor strand, MasterOptions options, std::unique_ptr<store::Store> store,
+  Server(asio::any_io_executor strand, MasterOptions options, std::shared_ptr<store::Store> store,
          std::string token, std::shared_ptr<const http::TlsIdentity> identity)
       : strand_(strand),
         options_(std::move(options)),
@@ -306,6 +291,9 @@ class Server final : public Master {
     if (store_->disk_full() && changes_something(operation))
       co_return fail(ErrorCode::Unavailable,
                      "the disk of the master is full; nothing was changed. Free some space and retry");
+    if (store_->unreachable() && changes_something(operation))
+      co_return fail(ErrorCode::Unavailable,
+                     "the database server cannot be reached; nothing was changed. Retry in a moment");
     co_return co_await check_rights(services_, operation, request, principal);
   }
 
@@ -438,7 +426,7 @@ class Server final : public Master {
 
   asio::any_io_executor strand_;
   MasterOptions options_;
-  std::unique_ptr<store::Store> store_;
+  std::shared_ptr<store::Store> store_;
   std::string agent_token_;
   std::shared_ptr<const http::TlsIdentity> identity_;  // null: plain HTTP
   asio::thread_pool pool_;
@@ -480,9 +468,18 @@ Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, Maste
   if (failed)
     return fail(ErrorCode::Unavailable, "cannot create the directory {}: {}", options.directory.string(),
                 failed.message());
-  store::SqliteOptions where{.path = options.directory / "determined.db",
-                             .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};
-  DET_TRY(auto store, store::open_sqlite(std::move(where)));
+  auto store = std::move(options.store);
+  if (store) {
+    if (std::filesystem::exists(options.directory / "determined.db", failed))
+      spdlog::warn("{} is not used: the state is in PostgreSQL. 'det migrate' copies it there",
+                   (options.directory / "determined.db").string());
+    DET_TRY([[maybe_unused]] const auto shared,
+            share_secrets(*store, options.directory).map([] { return true; }));
+  } else {
+    store::SqliteOptions where{.path = options.directory / "determined.db",
+                               .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};
+    DET_TRY(store, store::open_sqlite(std::move(where)));
+  }
   DET_TRY(auto token, secret_in(options.directory / "agent.token", "the agents' token", "det_agent_"));
   if (options.webhooks.signing_key.empty()) {
     DET_TRY(options.webhooks.signing_key,

@@ -18,6 +18,10 @@
 #include "det/master/logs/log_retention.h"
 #include "det/master/webhooks/webhook_settings.h"
 
+namespace det::store {
+class Store;
+}
+
 namespace det::master {
 
 class LogRing;
@@ -25,6 +29,9 @@ class Proxies;
 
 struct MasterOptions {
   std::filesystem::path directory;  ///< everything that the master keeps
+  /// A PostgreSQL database instead of a file there; then `store` is open on it.
+  std::string database{};
+  std::shared_ptr<store::Store> store{};
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;  ///< 0: any free one
   std::string cluster_name = "determined";

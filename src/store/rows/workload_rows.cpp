@@ -12,15 +12,15 @@ namespace {
 constexpr std::string_view kKeys = R"sql(
 SELECT batches, 0 AS kind, 0 AS number, '' AS uuid
 FROM metrics
-WHERE ? AND trial_id = ? AND metric_group = 'training'
+WHERE ? <> 0 AND trial_id = ? AND metric_group = 'training'
 UNION ALL
 SELECT batches, 1, 0, ''
 FROM metrics
-WHERE ? AND trial_id = ? AND metric_group = 'validation'
+WHERE ? <> 0 AND trial_id = ? AND metric_group = 'validation'
 UNION ALL
 SELECT batches, 2, number, uuid
 FROM checkpoints
-WHERE ? AND trial_id = ?
+WHERE ? <> 0 AND trial_id = ?
 )sql";
 constexpr std::string_view kAscending = "ORDER BY batches, kind, number\nLIMIT ? OFFSET ?";
 constexpr std::string_view kDescending = "ORDER BY batches DESC, kind DESC, number DESC\nLIMIT ? OFFSET ?";
@@ -41,9 +41,9 @@ bool is_purged(Connection& connection, TrialId trial) {
 std::int64_t count(Connection& connection, const WorkloadQuery& wanted, bool reports) {
   Query query(connection, R"sql(
 SELECT
-  (SELECT COUNT(*) FROM metrics WHERE ? AND trial_id = ? AND metric_group = 'training')
-  + (SELECT COUNT(*) FROM metrics WHERE ? AND trial_id = ? AND metric_group = 'validation')
-  + (SELECT COUNT(*) FROM checkpoints WHERE ? AND trial_id = ?)
+  (SELECT COUNT(*) FROM metrics WHERE ? <> 0 AND trial_id = ? AND metric_group = 'training')
+  + (SELECT COUNT(*) FROM metrics WHERE ? <> 0 AND trial_id = ? AND metric_group = 'validation')
+  + (SELECT COUNT(*) FROM checkpoints WHERE ? <> 0 AND trial_id = ?)
 )sql");
   query.bind(reports && wanted.training, wanted.trial, reports && wanted.validation, wanted.trial,
              wanted.checkpoints, wanted.trial);
@@ -62,8 +62,7 @@ WorkloadPage read_workloads(Connection& connection, const WorkloadQuery& wanted)
   static const auto descending = std::string(kKeys) + std::string(kDescending);
   Query query(connection, wanted.descending ? descending : ascending);
   query.bind(reports && wanted.training, wanted.trial, reports && wanted.validation, wanted.trial,
-             wanted.checkpoints, wanted.trial, wanted.limit > 0 ? wanted.limit : std::int64_t{-1},
-             page.offset);
+             wanted.checkpoints, wanted.trial, limit_or_all(wanted.limit), page.offset);
   const auto keys = collect<Key>(query, [](Query& row) {
     Key key;
     row.read(key.batches, key.kind, key.number, key.uuid);
