@@ -71,7 +71,7 @@ void Engine::provide() {
                       (allotment->engine_id.empty() ? !job.over : allotment->engine_id == std::to_string(id));
     if (ours && found.emplace(job.allotment, &job).second && allotment->state != State::Releasing) continue;
     if (job.over) continue;
-    if (++job.unwanted > 3) world_.broken("I-21", "a job that nobody wants is not given back");
+    if (++job.unwanted > 3) world_.broken("I-23", "a job that nobody wants is not given back");
     if (world_.mutant != Mutant::OrphansKept) job.cancelled = true;
   }
   std::vector<cluster::Event> events;
@@ -125,13 +125,13 @@ void Engine::submit(const std::string& allotment) {
   }
 }
 
-// I-20: no more machines than allowed are asked for; I-21: none outlives its need.
+// I-22: no more machines than allowed are asked for; I-23: none outlives its need.
 void Engine::check() const {
   if (!world_.master->alive()) return;
   int nodes = 0;
   for (const auto& [id, allotment] : world_.master->cluster().allotments()) nodes += allotment.nodes;
   if (nodes > limits_.max_nodes)
-    world_.broken("I-20", fmt::format("the pool asked for {} nodes of at most {}", nodes, limits_.max_nodes));
+    world_.broken("I-22", fmt::format("the pool asked for {} nodes of at most {}", nodes, limits_.max_nodes));
 }
 
 bool Engine::at_rest() const {

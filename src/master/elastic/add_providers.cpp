@@ -20,7 +20,8 @@ Result<PilotSettings> pilot_settings(const std::string& pool, const ProviderSett
   const auto address = boost::asio::ip::make_address(master.address, ignored);
   if (pilot.master_url.empty() && address.is_loopback() && settings.type != ProviderType::Process)
     return failed_precondition(
-        "resource pool {}: its machines cannot reach a master that listens on {}; start it with --host, or name "
+        "resource pool {}: its machines cannot reach a master that listens on {}; start it with --host, or "
+        "name "
         "where they reach it in provider.master_url",
         pool, master.address);
   if (pilot.master_url.empty()) {
@@ -41,7 +42,8 @@ Result<PilotSettings> pilot_settings(const std::string& pool, const ProviderSett
     const auto directory = master.directory / "allotments";
     std::error_code error;
     std::filesystem::create_directories(directory, error);
-    if (error) return fail(ErrorCode::Unavailable, "cannot create {}: {}", directory.string(), error.message());
+    if (error)
+      return fail(ErrorCode::Unavailable, "cannot create {}: {}", directory.string(), error.message());
     pilot.log_dir = directory.string();
   }
   return pilot;

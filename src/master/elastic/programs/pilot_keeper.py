@@ -111,7 +111,7 @@ def log_of(work):
     """A file beside those of other pilots where their directory is on this machine, else standard output."""
     if os.path.isdir(work["log_dir"]):
         with contextlib.suppress(OSError):
-            return open(f"{work['log_dir']}/{work['name']}.log", "ab")  # noqa: SIM115
+            return open(f"{work['log_dir']}/{work['name']}.log", "ab")
     return sys.stdout.buffer
 
 
