@@ -1,8 +1,8 @@
 """Keeps one pilot: runs its script, and ends with all that came from it.
 
 Standard input is a socket of whoever started this program. The first line that it sends is what to run; a later
-{"end": SECONDS} gives the pilot that long to leave. When the socket closes, everything is killed at once. At the end the
-socket is told {"code": …, "last": the last line that the pilot wrote}.
+{"end": SECONDS} gives the pilot that long to leave. When the socket closes, everything is killed at once. At the end
+the socket is told {"code": …, "last": the last line that the pilot wrote}.
 """
 
 import contextlib
