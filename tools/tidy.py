@@ -20,7 +20,16 @@ from typing import NamedTuple
 import circles
 
 PURE = (
-    *("base", "access", "config", "search", "scheduler", "elastic", "experiment", "task", "api", "cluster"),
+    "base",
+    "access",
+    "config",
+    "search",
+    "scheduler",
+    "elastic",
+    "experiment",
+    "task",
+    "api",
+    "cluster",
     "forecast",
 )
 _IO = ("http", "checkpoint", "store")

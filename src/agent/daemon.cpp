@@ -141,7 +141,9 @@ asio::awaitable<Result<void>> Daemon::run() {
     co_await coroutines_.changed().wait();
   }
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
-  if (!live_.empty() && !left_)
+  if (options_.pilot && !left_)
+    co_await end_all();  // nobody takes them over
+  else if (!live_.empty() && !left_)
     spdlog::info(
         "stopping; {} allocation(s) keep running, and the agent takes them over when it starts again",
         live_.size());
@@ -340,7 +342,8 @@ asio::awaitable<void> Daemon::watch_pilot() {
       spdlog::info("the master has given this machine back; leaving");
     else if (silent)
       spdlog::warn("the master has not answered for {} s; leaving", options_.leave_after.count());
-    else if (!options_.leaving->empty() && live_.empty() && connected_ && reconciler_->memory().allocations.empty())
+    else if (!options_.leaving->empty() && live_.empty() && connected_ &&
+             reconciler_->memory().allocations.empty())
       spdlog::info("nothing runs here any more; leaving");
     else
       continue;

@@ -145,7 +145,8 @@ Outcome Cluster::on(const AllocationStarted& event, Step& step) {
   auto* allocation = live_allocation(event.allocation_id);
   if (allocation == nullptr || !holds_slots(*allocation, event.agent)) return {};
   allocation->agents_running.insert(event.agent);
-  if (const auto agent = agents_.find(event.agent); agent != agents_.end() && !agent->second.allotment.empty())
+  if (const auto agent = agents_.find(event.agent);
+      agent != agents_.end() && !agent->second.allotment.empty())
     failures_.erase(agent->second.resource_pool);  // its engine works
   if (allocation->agents_running.size() == allocation->record.shares.size() &&
       allocation->record.state < AllocationState::Running) {

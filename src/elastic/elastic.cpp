@@ -252,7 +252,9 @@ class Planner {
 
 }  // namespace
 
-Decision decide(const Pool& pool, Time now) { return Planner(pool, now).run(); }
+Decision decide(const Pool& pool, Time now) {
+  return Planner(pool, now).run();
+}
 
 bool can_fit(const Limits& limits, const Demand& demand) {
   if (demand.slots < 0) return false;

@@ -1,6 +1,7 @@
 #include "det/master/elastic/provider_settings.h"
 
 #include <algorithm>
+#include <set>
 
 #include "det/master/administration/section.h"
 
@@ -37,8 +38,8 @@ void read_slurm(Section& section, ProviderSettings& settings) {
   section.texts("extra", settings.extra);
   for (const auto& option : settings.extra)
     if (!option.starts_with('-'))
-      section.problem("extra", fmt::format("has '{}'; each must be an option of sbatch, such as --exclusive",
-                                           option));
+      section.problem("extra",
+                      fmt::format("has '{}'; each must be an option of sbatch, such as --exclusive", option));
   settings.gpus = settings.gres.starts_with("gpu");
   section.flag("gpus", settings.gpus);
 }
@@ -48,7 +49,45 @@ void read_ssh(Section& section, ProviderSettings& settings) {
   section.texts("ssh_options", settings.ssh_options);
   section.flag("gpus", settings.gpus);
   if (settings.hosts.empty()) section.problem("hosts", "is required: the machines, such as [box1, ada@box2]");
+  std::set<std::string> seen;
+  for (const auto& host : settings.hosts) {
+    if (host.empty() || host.starts_with('-') || host.find_first_of(" \t\n,;'\"") != std::string::npos)
+      section.problem(
+          "hosts",
+          fmt::format("has '{}'; each must be a name that ssh takes, such as box1 or ada@box2", host));
+    if (!seen.insert(host).second)
+      section.problem("hosts", fmt::format("has '{}' twice; each machine is one node", host));
+  }
   settings.limits.max_nodes = std::max(1, static_cast<int>(settings.hosts.size()));
+}
+
+void read_ray(Section& section, ProviderSettings& settings) {
+  settings.address = "auto";
+  section.text("address", settings.address);
+  section.text("python", settings.python);
+  section.flag("gpus", settings.gpus);
+  section.integer("cpus_per_node", 0, 100'000, settings.cpus_per_node);
+  if (const auto& address = settings.address;
+      address != "auto" &&
+      (address.find("://") != std::string::npos || address.find(':') == std::string::npos))
+    section.problem(
+        "address",
+        fmt::format("is '{}'; it must be 'auto' or HOST:PORT of the head, such as head:6379", address));
+  const auto resources = section.take("resources");
+  if (!resources.is_null() && !resources.is_object())
+    section.problem("resources",
+                    "must be a map: names of Ray's resources and how much of each a node must have");
+  if (!resources.is_object()) return;
+  for (const auto& [name, value] : resources.get_object()) {
+    const auto amount = value.is_number() ? value.to_number<double>() : 0;
+    if (name == "CPU" || name == "GPU")
+      section.problem("resources", fmt::format("has {}, which slots_per_node and cpus_per_node say", name));
+    else if (amount <= 0)
+      section.problem("resources", fmt::format("has {} of '{}'; it must be a number greater than 0",
+                                               json::serialize(value), name));
+    else
+      settings.resources[std::string(name)] = amount;
+  }
 }
 
 }  // namespace
@@ -65,7 +104,12 @@ ProviderSettings read_provider(json::value value, const std::string& path, std::
                                settings.type, true);
   if (settings.type == ProviderType::Ssh) read_ssh(section, settings);
   read_limits(section, settings.limits);
-  section.seconds("time_limit", 1, settings.time_limit);
+  if (const int count = static_cast<int>(settings.hosts.size());
+      count > 0 && settings.limits.max_nodes > count)
+    section.problem("max_nodes",
+                    fmt::format("is {}; it must not be greater than the number of hosts, which is {}",
+                                settings.limits.max_nodes, count));
+  if (settings.type != ProviderType::Ssh) section.seconds("time_limit", 1, settings.time_limit);
   if (settings.time_limit > 0 && settings.time_limit <= settings.limits.grace_period)
     section.problem("time_limit", fmt::format("is {} s; it must be longer than grace_period, which is {} s",
                                               settings.time_limit, settings.limits.grace_period));
@@ -77,11 +121,7 @@ ProviderSettings read_provider(json::value value, const std::string& path, std::
   section.texts("agent_options", settings.agent_options);
   switch (settings.type) {
     case ProviderType::Slurm: read_slurm(section, settings); break;
-    case ProviderType::Ray:
-      settings.address = "auto";
-      section.text("address", settings.address);
-      section.flag("gpus", settings.gpus);
-      break;
+    case ProviderType::Ray: read_ray(section, settings); break;
     case ProviderType::Kubernetes: {
       section.text("address", settings.address);
       section.text("kubeconfig", settings.kubeconfig);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,15 +29,17 @@ struct ProviderSettings {
 
   // Slurm, as its options are called:
   std::string partition, account, qos, reservation, gres, constraint;
-  int cpus_per_node = 0;  ///< 0: Slurm's default
+  int cpus_per_node = 0;  ///< 0: the engine's default; for Ray and Kubernetes: beside GPUs
   std::string mem;
   std::vector<std::string> extra;  ///< further options of sbatch
 
   // Ray, Kubernetes, machines by SSH:
-  std::string address;              ///< of the Ray cluster, or of the API server
+  std::string address;                      ///< of the Ray cluster, or of the API server
+  std::string python;                       ///< which has Ray; empty: that of agents
+  std::map<std::string, double> resources;  ///< further ones of Ray that each node must have
   std::string image, k8s_namespace, kubeconfig;
-  json::object pod;                 ///< merged into the pod's spec
-  std::vector<std::string> hosts;   ///< one node each
+  json::object pod;                ///< merged into the pod's spec
+  std::vector<std::string> hosts;  ///< one node each
   std::vector<std::string> ssh_options;
 };
 

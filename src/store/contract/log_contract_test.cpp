@@ -18,8 +18,7 @@ class LogContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, LogContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, LogContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(LogContract, LineComesBackAsItWasAdded) {
   LogRecord r;

@@ -44,8 +44,7 @@ class WorkloadContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, WorkloadContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, WorkloadContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(WorkloadContract, OfEqualBatchesAreTrainingThenValidationThenCheckpoints) {
   add_history();

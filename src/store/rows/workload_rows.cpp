@@ -13,15 +13,15 @@ namespace {
 constexpr std::string_view kKeys = R"sql(
 SELECT batches, 0 AS kind, 0 AS number, '' AS uuid
 FROM metrics
-WHERE ? AND trial_id = ? AND metric_group = 'training'
+WHERE ? <> 0 AND trial_id = ? AND metric_group = 'training'
 UNION ALL
 SELECT batches, 1, 0, ''
 FROM metrics
-WHERE ? AND trial_id = ? AND metric_group = 'validation'
+WHERE ? <> 0 AND trial_id = ? AND metric_group = 'validation'
 UNION ALL
 SELECT batches, 2, number, uuid
 FROM checkpoints
-WHERE ? AND trial_id = ? AND (? OR state <> ?)
+WHERE ? <> 0 AND trial_id = ? AND (? <> 0 OR state <> ?)
 )sql";
 constexpr std::string_view kAscending = "ORDER BY batches, kind, number\nLIMIT ? OFFSET ?";
 constexpr std::string_view kDescending = "ORDER BY batches DESC, kind DESC, number DESC\nLIMIT ? OFFSET ?";
@@ -42,9 +42,9 @@ bool is_purged(Connection& connection, TrialId trial) {
 std::int64_t count(Connection& connection, const WorkloadQuery& wanted, bool reports) {
   Query query(connection, R"sql(
 SELECT
-  (SELECT COUNT(*) FROM metrics WHERE ? AND trial_id = ? AND metric_group = 'training')
-  + (SELECT COUNT(*) FROM metrics WHERE ? AND trial_id = ? AND metric_group = 'validation')
-  + (SELECT COUNT(*) FROM checkpoints WHERE ? AND trial_id = ? AND (? OR state <> ?))
+  (SELECT COUNT(*) FROM metrics WHERE ? <> 0 AND trial_id = ? AND metric_group = 'training')
+  + (SELECT COUNT(*) FROM metrics WHERE ? <> 0 AND trial_id = ? AND metric_group = 'validation')
+  + (SELECT COUNT(*) FROM checkpoints WHERE ? <> 0 AND trial_id = ? AND (? <> 0 OR state <> ?))
 )sql");
   query.bind(reports && wanted.training, wanted.trial, reports && wanted.validation, wanted.trial,
              wanted.checkpoints, wanted.trial, wanted.deleted_checkpoints,
@@ -52,7 +52,7 @@ SELECT
   return first<std::int64_t>(query, [](Query& row) { return row.get<std::int64_t>(); }).value_or(0);
 }
 
-/// The keys of `limit` workloads from `offset` on; all of them for a limit of -1.
+/// The keys of `limit` workloads from `offset` on; all of them for a limit of 0.
 std::vector<Key> read_keys(Connection& connection, const WorkloadQuery& wanted, bool reports,
                            std::int64_t limit, std::int64_t offset, bool is_descending) {
   static const auto ascending = std::string(kKeys) + std::string(kAscending);
@@ -60,7 +60,7 @@ std::vector<Key> read_keys(Connection& connection, const WorkloadQuery& wanted, 
   Query query(connection, is_descending ? descending : ascending);
   query.bind(reports && wanted.training, wanted.trial, reports && wanted.validation, wanted.trial,
              wanted.checkpoints, wanted.trial, wanted.deleted_checkpoints,
-             experiment::CheckpointState::Deleted, limit, offset);
+             experiment::CheckpointState::Deleted, limit_or_all(limit), offset);
   return collect<Key>(query, [](Query& row) {
     Key key;
     row.read(key.batches, key.kind, key.number, key.uuid);
@@ -95,7 +95,7 @@ std::vector<Key> keys_by_metric(Connection& connection, const WorkloadQuery& wan
     std::optional<double> value;
   };
   std::vector<Ranked> all;
-  for (auto& key : read_keys(connection, wanted, reports, -1, 0, wanted.descending)) {
+  for (auto& key : read_keys(connection, wanted, reports, 0, 0, wanted.descending)) {
     const auto value = value_of(read_workload(connection, wanted.trial, key), wanted.sort_metric);
     all.push_back({std::move(key), value});
   }
@@ -118,8 +118,7 @@ WorkloadPage read_workloads(Connection& connection, const WorkloadQuery& wanted)
                                   : std::min(wanted.offset, page.total);
   std::vector<Key> keys;
   if (wanted.sort_metric.empty()) {
-    keys = read_keys(connection, wanted, reports, wanted.limit > 0 ? wanted.limit : -1, page.offset,
-                     wanted.descending);
+    keys = read_keys(connection, wanted, reports, wanted.limit, page.offset, wanted.descending);
   } else {
     keys = keys_by_metric(connection, wanted, reports);
     keys.erase(keys.begin(), keys.begin() + std::min<std::ptrdiff_t>(page.offset, std::ssize(keys)));

@@ -3,6 +3,8 @@
 import pytest
 from ray_cluster import RayCluster
 from slurm import Slurm, unavailable
+from ssh_machines import SshMachines
+from ssh_machines import unavailable as no_ssh
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +21,12 @@ def ray_cluster():
     """A Ray cluster with a head and two raylets, shared by the tests of a file."""
     with RayCluster() as engine:
         yield engine
+
+
+@pytest.fixture(scope="module")
+def machines():
+    """Two machines that ssh reaches, shared by the tests of a file."""
+    if why := no_ssh():
+        pytest.skip(why)
+    with SshMachines() as two:
+        yield two

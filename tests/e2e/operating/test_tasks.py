@@ -141,7 +141,7 @@ def test_without_slots_it_runs_beside_a_full_cluster_and_with_one_it_waits(clust
     assert "no agent of the cluster can run the command" in run(cluster, "-d", "--config", "resources.slots=5", "true")
 
 
-def test_without_roles_one_user_kills_what_another_started(cluster):
+def test_without_roles_one_user_may_kill_what_another_started_and_is_named(cluster):
     cluster.run("-u", "admin", "user", "create", "eve")
     id = detached(cluster, *FREE, "sleep", "600")
     own = cluster.token
