@@ -25,7 +25,7 @@ struct LogQuery {
   std::optional<std::int64_t> before_id = std::nullopt;  ///< only entries with a smaller id
   std::int64_t limit = 0;                                ///< 0: all
   bool descending = false;
-  std::vector<std::string> agent_ids, container_ids, sources, stdtypes, levels;
+  std::vector<std::string> agent_ids, allocation_ids, container_ids, sources, stdtypes, levels;
   std::vector<int> rank_ids;
   std::optional<Time> before, after;
   std::string search;  ///< substring

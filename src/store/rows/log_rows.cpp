@@ -60,12 +60,13 @@ bool add_origin_conditions(const LogQuery& wanted, Conditions& conditions) {
   // -1: lines of the master and of agents, which have no rank.
   for (const int rank : wanted.rank_ids) ranks.emplace_back(std::int64_t{rank});
   conditions.add_in("agent_id", texts(wanted.agent_ids));
+  conditions.add_in("allocation_id", texts(wanted.allocation_ids));
   conditions.add_in("container_id", texts(wanted.container_ids));
   conditions.add_in("source", texts(wanted.sources));
   conditions.add_in("stdtype", texts(wanted.stdtypes));
   conditions.add_in("COALESCE(rank, -1)", ranks);
-  return !(wanted.agent_ids.empty() && wanted.container_ids.empty() && wanted.sources.empty() &&
-           wanted.stdtypes.empty() && ranks.empty());
+  return !(wanted.agent_ids.empty() && wanted.allocation_ids.empty() && wanted.container_ids.empty() &&
+           wanted.sources.empty() && wanted.stdtypes.empty() && ranks.empty());
 }
 
 std::vector<Conditions::Value> matching_origins(Connection& connection, const Conditions& conditions) {

@@ -155,6 +155,24 @@ def test_without_roles_one_user_may_kill_what_another_started_and_is_named(clust
     assert wait_for(cluster, id, "TERMINATED")["exitStatus"] == "killed by user eve"
 
 
+def test_a_remote_user_has_no_password_until_made_local(cluster):
+    def admin(*words, code=0):
+        return cluster.run("-u", "admin", "user", *words, code=code)
+
+    def log_in(code):
+        return cluster.run("user", "whoami", environment={"DET_USER": "rita", "DET_PASS": ""}, code=code)
+
+    assert "excludes" in admin("create", "rita", "--remote", "--password", "pw", code=None)
+    admin("create", "rita", "--remote")
+    users = json.loads(admin("list", "--json"))
+    assert {user["username"]: user["remote"] for user in users}["rita"] is True
+    assert "user 'rita' is remote and cannot log in with a password" in log_in(code=1)
+    assert admin("edit", "rita", "--remote", "false") == "Changes made to the following fields: remote\n"
+    assert "rita" in log_in(code=0)
+    admin("edit", "rita", "--remote", "true")
+    assert "is remote" in log_in(code=1)
+
+
 def test_every_form_of_output_shows_it(cluster):
     id = detached(cluster, *FREE, "--config", "description=forms", "echo", "hi")
     wait_for(cluster, id, "TERMINATED")
