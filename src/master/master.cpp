@@ -331,7 +331,9 @@ class Server final : public Master {
     services_.provisioner = provisioner_.get();
     for (const auto& [pool, given] : options_.providers) {
       auto settings = given;
-      if (settings.program.empty() && settings.type != ProviderType::Ssh)  // which is given a copy
+      // A machine by SSH is given a copy, and an image has its own.
+      if (settings.program.empty() && settings.type != ProviderType::Ssh &&
+          settings.type != ProviderType::Kubernetes)
         settings.program = std::filesystem::read_symlink("/proc/self/exe").string();
       DET_TRY(const auto pilot, pilot_settings(pool, settings));
       auto provider = make_provider(settings, pilot);
