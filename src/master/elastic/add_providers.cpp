@@ -55,7 +55,9 @@ Result<void> add_providers(Provisioner& provisioner, const std::map<std::string,
                            const MasterAddress& master) {
   for (const auto& [pool, given] : providers) {
     auto settings = given;
-    if (settings.program.empty() && settings.type != ProviderType::Ssh)  // which is given a copy
+    // A machine by SSH is given a copy, and an image has its own.
+    const bool has_its_own = settings.type == ProviderType::Ssh || settings.type == ProviderType::Kubernetes;
+    if (settings.program.empty() && !has_its_own)
       settings.program = std::filesystem::read_symlink("/proc/self/exe").string();
     DET_TRY(const auto pilot, pilot_settings(pool, settings, master));
     auto provider = make_provider(settings, pilot);

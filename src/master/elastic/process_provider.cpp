@@ -94,7 +94,7 @@ std::unique_ptr<Provider> make_provider(const ProviderSettings& settings, const 
   switch (settings.type) {
     case ProviderType::Slurm: return make_slurm(settings, pilot);
     case ProviderType::Ray: return make_ray(settings, pilot);
-    case ProviderType::Kubernetes:
+    case ProviderType::Kubernetes: return make_kubernetes(settings, pilot);
     case ProviderType::Ssh: return make_ssh(settings, pilot);
     case ProviderType::Process: return make_processes(settings, pilot);
   }

@@ -70,6 +70,7 @@ std::string shell_quoted(const std::string& text);
 
 std::unique_ptr<Provider> make_slurm(const ProviderSettings& settings, const PilotSettings& pilot);
 std::unique_ptr<Provider> make_ray(const ProviderSettings& settings, const PilotSettings& pilot);
+std::unique_ptr<Provider> make_kubernetes(const ProviderSettings& settings, const PilotSettings& pilot);
 std::unique_ptr<Provider> make_ssh(const ProviderSettings& settings, const PilotSettings& pilot);
 std::unique_ptr<Provider> make_processes(const ProviderSettings& settings, const PilotSettings& pilot);
 

@@ -90,6 +90,39 @@ void read_ray(Section& section, ProviderSettings& settings) {
   }
 }
 
+/// What a name in Kubernetes must be: a DNS label.
+bool is_label(const std::string& name) {
+  const auto fine = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  return !name.empty() && name.size() <= 63 && std::ranges::all_of(name, fine) && name.front() != '-' &&
+         name.back() != '-';
+}
+
+void read_kubernetes(Section& section, ProviderSettings& settings) {
+  section.text("address", settings.address);
+  section.text("kubeconfig", settings.kubeconfig);
+  section.text("namespace", settings.k8s_namespace);
+  section.text("image", settings.image);
+  section.text("mem", settings.mem);
+  section.integer("cpus_per_node", 0, 100'000, settings.cpus_per_node);
+  section.flag("gpus", settings.gpus);
+  if (settings.image.empty()) section.problem("image", "is required: the container image with det");
+  if (!settings.address.empty() && !settings.kubeconfig.empty())
+    section.problem("address", "and kubeconfig are both set; the API server is named by one of them");
+  if (!settings.address.empty() && !settings.address.starts_with("http://") &&
+      !settings.address.starts_with("https://"))
+    section.problem("address",
+                    fmt::format("is '{}'; it must be the URL of an API server, such as https://k8s:6443",
+                                settings.address));
+  if (!settings.k8s_namespace.empty() && !is_label(settings.k8s_namespace))
+    section.problem("namespace", fmt::format("is '{}'; it must be lower-case letters, digits and '-'",
+                                             settings.k8s_namespace));
+  auto pod = section.take("pod");
+  if (pod.is_object())
+    settings.pod = std::move(pod.get_object());
+  else if (!pod.is_null())
+    section.problem("pod", "must be a map: members of a pod's spec");
+}
+
 }  // namespace
 
 ProviderSettings read_provider(json::value value, const std::string& path, std::vector<Error>& problems) {
@@ -122,20 +155,7 @@ ProviderSettings read_provider(json::value value, const std::string& path, std::
   switch (settings.type) {
     case ProviderType::Slurm: read_slurm(section, settings); break;
     case ProviderType::Ray: read_ray(section, settings); break;
-    case ProviderType::Kubernetes: {
-      section.text("address", settings.address);
-      section.text("kubeconfig", settings.kubeconfig);
-      section.text("namespace", settings.k8s_namespace);
-      section.text("image", settings.image);
-      section.flag("gpus", settings.gpus);
-      if (settings.image.empty()) section.problem("image", "is required: the container image with det");
-      auto pod = section.take("pod");
-      if (pod.is_object())
-        settings.pod = std::move(pod.get_object());
-      else if (!pod.is_null())
-        section.problem("pod", "must be a map: members of a pod's spec");
-      break;
-    }
+    case ProviderType::Kubernetes: read_kubernetes(section, settings); break;
     case ProviderType::Ssh:
     case ProviderType::Process: break;
   }

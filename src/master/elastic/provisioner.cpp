@@ -249,7 +249,9 @@ asio::awaitable<void> Provisioner::submit(Pool& pool, std::string id) {
     const bool running = now != nullptr && now->state == State::Running;
     event = cluster::AllotmentReported{.id = id, .running = running, .engine_id = *done};
   } else if (done.error().code() == ErrorCode::Unavailable) {
-    spdlog::warn("resource pool {}: {}", pool.name, done.error().message());
+    allotment = ledger_.cluster().allotment(id);
+    if (allotment == nullptr || allotment->reason != done.error().message())
+      spdlog::warn("resource pool {}: {}", pool.name, done.error().message());
     event = cluster::AllotmentReported{.id = id, .reason = done.error().message()};
   } else {
     spdlog::error("resource pool {}: {}", pool.name, done.error().message());

@@ -4,6 +4,7 @@
 #include <future>
 #include <map>
 
+#include "det/base/text.h"
 #include "det/master/elastic/pilot_bundle.h"
 #include "det/master/elastic/provider.h"
 #include "det/master/elastic/run_program.h"
@@ -80,9 +81,9 @@ class Ssh final : public Provider {
       auto& host = *free[static_cast<std::size_t>(node)];
       auto pid = start(host, request, node);
       if (!pid) {
-        lost(host, pid.error().message());
+        if (pid.error().code() != ErrorCode::ResourceExhausted) lost(host, pid.error().message());
         for (auto* other : free) end(*other, request.name);
-        return fail(ErrorCode::Unavailable, "{} {}", host.name, host.trouble);
+        return fail(ErrorCode::Unavailable, "{} {}", host.name, pid.error().message());
       }
       host.pilots.push_back({.name = request.name, .node = node, .pid = *pid, .running = true});
       id += fmt::format("{}{}:{}", id.empty() ? "" : ",", host.name, *pid);
@@ -200,6 +201,10 @@ class Ssh final : public Provider {
       ended = run(host, script);
     }
     if (!ended) return fail(ErrorCode::Unavailable, "does not answer: {}", ended.error().message());
+    if (ended->status == kBusy) {  // of another master, since the machine was looked at
+      host.pilots.push_back({.name = std::string(trim(ended->out)), .running = true});
+      return fail(ErrorCode::ResourceExhausted, "runs {}", trim(ended->out));
+    }
     const auto pid = std::atoi(ended->out.c_str());
     if (ended->status != 0 || pid <= 1)
       return fail(ErrorCode::Unavailable, "cannot start a pilot: {}",

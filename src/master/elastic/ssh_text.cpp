@@ -76,6 +76,13 @@ std::string ssh_start_script(const ProviderSettings& settings, const PilotSettin
       "  if alive \"$pid\" \"$start\" \"$booted\"; then echo \"$pid\"; exit 0; fi\n"
       "  rm -f \"$file.pid\"\n"
       "fi\n"
+      "for other in \"$state\"/det-*.pid; do\n"
+      "  [ -s \"$other\" ] || continue\n"
+      "  read -r pid start booted < \"$other\"\n"
+      "  if alive \"$pid\" \"$start\" \"$booted\"; then other=${other##*/}; echo \"${other%.*.pid}\"; exit " +
+      std::to_string(kBusy) +
+      "; fi\n"
+      "done\n"
       "cat > \"$file.sh\" <<'END_OF_PILOT'\n";
   script += kHead;
   script += fmt::format(

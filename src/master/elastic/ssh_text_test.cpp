@@ -124,6 +124,14 @@ TEST_F(SshScripts, APilotIsStartedOnceAndFoundAgainUntilItEnds) {
   EXPECT_EQ(listed().at(0).why, "the pilot ended: started");
 }
 
+TEST_F(SshScripts, AMachineRunsOnePilotAtATime) {
+  sh(start());
+  auto other = kSshRequest;
+  other.name = "det-0a0a0a0a-3";
+  EXPECT_EQ(sh(ssh_start_script(settings_, kSshPilot, other, 0, ""), kBusy), "det-3f2a1b77-17\n");
+  EXPECT_EQ(listed().size(), 1u);
+}
+
 TEST_F(SshScripts, AMachineThatWasRestartedHasNoPilots) {
   const auto pid = std::stoi(sh(start()));
   const auto file = home_ / ".local/state/det/pilots/det-3f2a1b77-17.0.pid";

@@ -1,6 +1,8 @@
 """Engines that give machines, each as real processes of the test."""
 
 import pytest
+from kubernetes_cluster import KubernetesCluster
+from kubernetes_cluster import unavailable as no_kubernetes
 from ray_cluster import RayCluster
 from slurm import Slurm, unavailable
 from ssh_machines import SshMachines
@@ -29,4 +31,13 @@ def machines():
     if why := no_ssh():
         pytest.skip(why)
     with SshMachines() as two:
+        yield two
+
+
+@pytest.fixture(scope="module")
+def kubernetes(tmp_path_factory):
+    """A Kubernetes API with room for two pods, shared by the tests of a file."""
+    if why := no_kubernetes():
+        pytest.skip(why)
+    with KubernetesCluster(tmp_path_factory.mktemp("kubernetes")) as two:
         yield two

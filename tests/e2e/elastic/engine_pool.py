@@ -1,5 +1,6 @@
 """A master whose pool gets its machines from an engine of the tests, and what its trials come to."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -92,7 +93,8 @@ class EngineCluster(Cluster):
     def end(self):
         self.master.kill()
         for pid in self.processes():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def processes_with(text):

@@ -187,19 +187,19 @@ def test_a_python_without_ray_is_refused_at_the_start(ray_cluster, tmp_path):
 
 
 def test_without_its_head_trials_wait_and_go_on_when_there_is_one(tmp_path, undisturbed):
-    with RayCluster(raylets=1) as ray, cluster_of(ray, tmp_path, slots_per_node=1) as cluster:
+    with RayCluster(raylets=1) as ray, cluster_of(ray, tmp_path) as cluster:
         id = cluster.create(NOISY, *SLOW)
         cluster.wait_for_checkpoint(id)
         ray.kill_head()
         wait_until(lambda: not cluster.processes(), "the pilot ends with its raylet")
         ray.kill_raylet("raylet1")
-        other = cluster.create(NOISY)
+        other = cluster.create(RANKS, "--config", "hyperparameters.hold=never")  # it needs a whole node
         cluster.wait_for_reason(other, "Ray does not answer: no head at 127.0.0.1:")
         ray.start_head()
         ray.start_raylet("raylet1")
         for each in (id, other):
             cluster.wait_for_state(each, "COMPLETED")
-            assert cluster.result(each) == undisturbed
+        assert cluster.result(id) == undisturbed
         assert len(cluster.helpers()) <= 1
 
 
