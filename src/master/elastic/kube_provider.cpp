@@ -105,15 +105,17 @@ class Kubernetes final : public Provider {
         return failed_precondition("Kubernetes: provider.kubeconfig is {}; there is no such file",
                                    settings_.kubeconfig);
       auto read = read_kubeconfig(content_of(settings_.kubeconfig));
-      if (!read) return failed_precondition("Kubernetes: {}: {}", settings_.kubeconfig, read.error().message());
+      if (!read)
+        return failed_precondition("Kubernetes: {}: {}", settings_.kubeconfig, read.error().message());
       config = *std::move(read);
     } else if (!settings_.address.empty()) {
       config.server = settings_.address;
     } else if (const char* host = std::getenv("KUBERNETES_SERVICE_HOST"); host != nullptr) {
       const char* port = std::getenv("KUBERNETES_SERVICE_PORT");
       const std::string name = host;
-      config.server = fmt::format("https://{}:{}", name.find(':') == std::string::npos ? name : "[" + name + "]",
-                                  port == nullptr ? "443" : port);
+      config.server =
+          fmt::format("https://{}:{}", name.find(':') == std::string::npos ? name : "[" + name + "]",
+                      port == nullptr ? "443" : port);
       config.authority_file = fmt::format("{}/ca.crt", kServiceAccount);
       config.token_file = fmt::format("{}/token", kServiceAccount);
       config.k8s_namespace = trim(content_of(fmt::format("{}/namespace", kServiceAccount)));
@@ -123,7 +125,8 @@ class Kubernetes final : public Provider {
           "provider.address");
     }
     auto url = http::parse_url(config.server);
-    if (!url) return failed_precondition("Kubernetes: the server is '{}': {}", config.server, url.error().message());
+    if (!url)
+      return failed_precondition("Kubernetes: the server is '{}': {}", config.server, url.error().message());
     if (!config.authority.empty()) {
       const auto file = std::filesystem::path(pilot_.log_dir) / "kubernetes-ca.pem";
       std::ofstream(file) << config.authority;
@@ -140,7 +143,8 @@ class Kubernetes final : public Provider {
     return {};
   }
 
-  Result<std::string> call(const std::string& method, const std::string& where, const json::object& body = {}) {
+  Result<std::string> call(const std::string& method, const std::string& where,
+                           const json::object& body = {}) {
     if (const auto reached = connect(); !reached) return tl::unexpected(reached.error());
     http::Call call;
     call.method = method;
@@ -178,7 +182,8 @@ class Kubernetes final : public Provider {
       return fail(ErrorCode::FailedPrecondition, "{}", created.error().message());
     if (!created) return tl::unexpected(created.error());
     auto answer = json::parse(*created);
-    if (!answer || !answer->is_object()) return fail(ErrorCode::Unavailable, "Kubernetes answered '{}'", *created);
+    if (!answer || !answer->is_object())
+      return fail(ErrorCode::Unavailable, "Kubernetes answered '{}'", *created);
     return std::move(answer->get_object());
   }
 

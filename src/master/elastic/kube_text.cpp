@@ -104,22 +104,29 @@ Result<KubeConfig> read_kubeconfig(const std::string& yaml) {
                   .authority_file = text_at(cluster, {"certificate-authority"}),
                   .server_name = text_at(cluster, {"tls-server-name"})};
   if (read.server.empty()) return invalid_argument("the cluster of its current context has no server");
-  if (const auto* skip = at(cluster, {"insecure-skip-tls-verify"}); skip != nullptr) read.verify = *skip != true;
+  if (const auto* skip = at(cluster, {"insecure-skip-tls-verify"}); skip != nullptr)
+    read.verify = *skip != true;
   if (const auto data = text_at(cluster, {"certificate-authority-data"}); !data.empty()) {
     auto decoded = base64_decode(data);
     if (!decoded) return invalid_argument("certificate-authority-data is not base64");
     read.authority = *std::move(decoded);
   }
-  for (const auto* unknown : {"exec", "auth-provider", "client-certificate", "client-certificate-data", "username"})
+  for (const auto* unknown :
+       {"exec", "auth-provider", "client-certificate", "client-certificate-data", "username"})
     if (at(user, {unknown}) != nullptr && read.token.empty() && read.token_file.empty())
       return invalid_argument(
-          "its user has '{}', which is not supported; make a service account, and put its token there", unknown);
+          "its user has '{}', which is not supported; make a service account, and put its token there",
+          unknown);
   return read;
 }
 
-std::string kube_cluster_label(const std::string& name) { return name.substr(0, name.rfind('-')); }
+std::string kube_cluster_label(const std::string& name) {
+  return name.substr(0, name.rfind('-'));
+}
 
-std::string kube_pod_name(const std::string& allotment, int node) { return fmt::format("{}-{}", allotment, node); }
+std::string kube_pod_name(const std::string& allotment, int node) {
+  return fmt::format("{}-{}", allotment, node);
+}
 
 json::object kube_secret(const EngineRequest& request) {
   return {{"apiVersion", "v1"},
@@ -129,8 +136,8 @@ json::object kube_secret(const EngineRequest& request) {
           {"data", {{"token", base64_encode(request.token)}}}};
 }
 
-json::object kube_pod(const ProviderSettings& settings, const PilotSettings& pilot, const EngineRequest& request,
-                      int node) {
+json::object kube_pod(const ProviderSettings& settings, const PilotSettings& pilot,
+                      const EngineRequest& request, int node) {
   json::object limits;
   const int cpus = settings.gpus ? settings.cpus_per_node
                                  : std::max(settings.cpus_per_node, settings.limits.slots_per_node);
@@ -176,7 +183,8 @@ json::object kube_pod(const ProviderSettings& settings, const PilotSettings& pil
           {"spec", std::move(spec)}};
 }
 
-Result<std::vector<KubeJob>> read_kube_pods(const std::string& text, const ProviderSettings& settings, Time now) {
+Result<std::vector<KubeJob>> read_kube_pods(const std::string& text, const ProviderSettings& settings,
+                                            Time now) {
   const auto answer = json::parse(text);
   if (!answer || at(&*answer, {"items"}) == nullptr)
     return fail(ErrorCode::Unavailable, "Kubernetes answered '{}'", text.substr(0, 200));
@@ -213,18 +221,20 @@ Result<std::vector<KubeJob>> read_kube_pods(const std::string& text, const Provi
       ended = fmt::format("{} of its {} pods are gone", wanted - pods.size(), wanted);
     if (ended.empty() && running > 0 && running < wanted && began &&
         now - *began > settings.limits.start_timeout * kSecond)
-      ended = fmt::format("{} of its {} pods run after {} s; {}", running, wanted, settings.limits.start_timeout,
-                          waiting);
+      ended = fmt::format("{} of its {} pods run after {} s; {}", running, wanted,
+                          settings.limits.start_timeout, waiting);
     if (!ended.empty()) {
       job.state = EngineJob::State::Ended;
       job.reason = ended;
       entry.broken = std::ranges::any_of(pods, [](const auto* pod) {
         const auto phase = text_at(pod, {"status", "phase"});
-        return phase != "Succeeded" && phase != "Failed" && at(pod, {"metadata", "deletionTimestamp"}) == nullptr;
+        return phase != "Succeeded" && phase != "Failed" &&
+               at(pod, {"metadata", "deletionTimestamp"}) == nullptr;
       });
     } else if (running == wanted) {
       job.state = EngineJob::State::Running;
-      job.reason = fmt::format("{} {} running", wanted == 1 ? "pod" : "pods", wanted == 1 ? name + "-0 is" : "are");
+      job.reason =
+          fmt::format("{} {} running", wanted == 1 ? "pod" : "pods", wanted == 1 ? name + "-0 is" : "are");
       if (settings.time_limit > 0 && began) job.ends = *began + settings.time_limit * kSecond;
     } else {
       job.state = EngineJob::State::Pending;

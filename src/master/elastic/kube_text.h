@@ -20,8 +20,8 @@ Result<KubeConfig> read_kubeconfig(const std::string& yaml);
 
 /// What carries the token of an allotment to its pods.
 json::object kube_secret(const EngineRequest& request);
-json::object kube_pod(const ProviderSettings& settings, const PilotSettings& pilot, const EngineRequest& request,
-                      int node);
+json::object kube_pod(const ProviderSettings& settings, const PilotSettings& pilot,
+                      const EngineRequest& request, int node);
 std::string kube_pod_name(const std::string& allotment, int node);
 /// "det-3f2a1b77-17" and "det-3f2a1b77-" are of this cluster: "det-3f2a1b77".
 std::string kube_cluster_label(const std::string& name);
@@ -32,7 +32,8 @@ struct KubeJob {
   std::vector<std::string> pods;
   bool broken = false;  ///< it has ended, but some of its pods have not
 };
-Result<std::vector<KubeJob>> read_kube_pods(const std::string& text, const ProviderSettings& settings, Time now);
+Result<std::vector<KubeJob>> read_kube_pods(const std::string& text, const ProviderSettings& settings,
+                                            Time now);
 /// The sentence of an answer that is no success.
 std::string kube_error(int status, const std::string& text);
 

@@ -25,10 +25,12 @@ ProviderSettings kube_settings() {
 TEST(KubeText, APodHasTheTokenByReferenceOnly) {
   const auto pod = kube_pod(kube_settings(), kKubePilot, kKubeRequest, 1);
   const auto text = json::serialize(pod);
-  EXPECT_THAT(text, AllOf(HasSubstr(R"("name":"det-3f2a1b77-17-1")"), HasSubstr(R"("restartPolicy":"Never")"),
-                          HasSubstr(R"("secretKeyRef":{"name":"det-3f2a1b77-17","key":"token"})"),
-                          HasSubstr(R"("limits":{"cpu":"4"})"), HasSubstr(R"("determined-cluster":"det-3f2a1b77")"),
-                          HasSubstr("exec 'det' agent --pilot '17'"), HasSubstr("--node 1"), Not(HasSubstr("SECRET"))));
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr(R"("name":"det-3f2a1b77-17-1")"), HasSubstr(R"("restartPolicy":"Never")"),
+            HasSubstr(R"("secretKeyRef":{"name":"det-3f2a1b77-17","key":"token"})"),
+            HasSubstr(R"("limits":{"cpu":"4"})"), HasSubstr(R"("determined-cluster":"det-3f2a1b77")"),
+            HasSubstr("exec 'det' agent --pilot '17'"), HasSubstr("--node 1"), Not(HasSubstr("SECRET"))));
   EXPECT_THAT(json::serialize(kube_secret(kKubeRequest)), HasSubstr(R"("token":"U0VDUkVU")"));
 }
 
@@ -62,7 +64,8 @@ TEST(KubeText, ReadsThePodsOfAnAllotmentAsOneJob) {
   const std::vector<PodCase> cases = {
       {R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
           "message": "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."}]})",
-       1, State::Pending, "pod a-0 is pending: Unschedulable: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu."},
+       1, State::Pending,
+       "pod a-0 is pending: Unschedulable: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu."},
       {R"({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff",
           "message": "Back-off pulling image \"nope\""}}}]})",
        1, State::Pending, "pod a-0 is pending: ImagePullBackOff: Back-off pulling image \"nope\""},
@@ -72,8 +75,8 @@ TEST(KubeText, ReadsThePodsOfAnAllotmentAsOneJob) {
       {running + R"(,{"phase": "Pending"})", 2, State::Ended,
        "1 of its 2 pods run after 600 s; pod a-1 is pending: it is not scheduled yet", true},
       {running, 2, State::Ended, "1 of its 2 pods are gone", true},
-      {R"({"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory."})", 1, State::Ended,
-       "pod a-0 ended: Evicted: The node was low on memory."},
+      {R"({"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory."})", 1,
+       State::Ended, "pod a-0 ended: Evicted: The node was low on memory."},
       {R"({"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"reason": "OOMKilled",
           "exitCode": 137}}}]})",
        1, State::Ended, "pod a-0 ended: OOMKilled (exit status 137)"},
@@ -122,7 +125,8 @@ users: [{name: ada, user: {token: abc}}]
       {"a: [", ""},
       {"{}", "its current-context is '', which is not among its contexts"},
       {"{current-context: x, contexts: [{name: x, context: {cluster: y}}]}", "has no server"},
-      {"{current-context: x, contexts: [{name: x, context: {cluster: y, user: u}}], clusters: [{name: y, cluster: "
+      {"{current-context: x, contexts: [{name: x, context: {cluster: y, user: u}}], clusters: [{name: y, "
+       "cluster: "
        "{server: 'https://a'}}], users: [{name: u, user: {exec: {command: aws}}}]}",
        "its user has 'exec', which is not supported; make a service account"},
   };
@@ -134,8 +138,9 @@ users: [{name: ada, user: {token: abc}}]
 }
 
 TEST(KubeText, PassesOnWhatTheApiServerSays) {
-  EXPECT_EQ(kube_error(403, R"({"kind": "Status", "message": "pods \"a\" is forbidden: exceeded quota: gpus"})"),
-            "pods \"a\" is forbidden: exceeded quota: gpus");
+  EXPECT_EQ(
+      kube_error(403, R"({"kind": "Status", "message": "pods \"a\" is forbidden: exceeded quota: gpus"})"),
+      "pods \"a\" is forbidden: exceeded quota: gpus");
   EXPECT_EQ(kube_error(502, "bad gateway\n"), "it answered 502 bad gateway");
 }
 

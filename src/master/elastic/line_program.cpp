@@ -18,7 +18,8 @@ using Clock = std::chrono::steady_clock;
 Result<void> LineProgram::start(const std::vector<std::string>& words, const std::string& log) {
   stop();
   int in[2], out[2];
-  if (::pipe2(in, O_CLOEXEC) != 0) return fail(ErrorCode::Unavailable, "cannot make a pipe: {}", std::strerror(errno));
+  if (::pipe2(in, O_CLOEXEC) != 0)
+    return fail(ErrorCode::Unavailable, "cannot make a pipe: {}", std::strerror(errno));
   if (::pipe2(out, O_CLOEXEC) != 0) {
     ::close(in[0]), ::close(in[1]);
     return fail(ErrorCode::Unavailable, "cannot make a pipe: {}", std::strerror(errno));

@@ -37,7 +37,8 @@ TEST(LineProgram, SaysWhatIsWrongAndCanBeStartedAgain) {
   ASSERT_TRUE(program.start({"true"}, "/dev/null"));
   EXPECT_THAT(program.ask("hello", seconds(10)).error().message(), HasSubstr("it ended"));
   ASSERT_TRUE(program.start({"sleep", "60"}, "/dev/null"));
-  EXPECT_THAT(program.ask("hello", std::chrono::milliseconds(50)).error().message(), HasSubstr("has not answered"));
+  EXPECT_THAT(program.ask("hello", std::chrono::milliseconds(50)).error().message(),
+              HasSubstr("has not answered"));
   ASSERT_TRUE(program.start(kEcho, "/dev/null"));
   ::kill(program.pid(), SIGKILL);
   EXPECT_EQ(program.ask("hello", seconds(10)).error().code(), ErrorCode::Unavailable);

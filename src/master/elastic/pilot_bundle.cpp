@@ -32,8 +32,9 @@ bool is_of_the_machine(const std::string& name) {
 /// The directory above the Python package; empty: there is none on this machine.
 std::string python_directory() {
   if (const char* named = std::getenv("DET_PYTHON_PATH"); named != nullptr && *named != '\0') return named;
-  const auto found = run_program(
-      {usual_python(), "-c", "import determined, os; print(os.path.dirname(os.path.dirname(determined.__file__)))"});
+  const auto found =
+      run_program({usual_python(), "-c",
+                   "import determined, os; print(os.path.dirname(os.path.dirname(determined.__file__)))"});
   return found && found->status == 0 ? std::string(trim(found->out)) : "";
 }
 
@@ -69,20 +70,23 @@ Result<void> PilotBundle::collect() {
                              fs::last_write_time(file, ignored).time_since_epoch().count()));
   };
   take(program, "bin/det");
-  if (const auto trial = program.parent_path() / "det-trial"; fs::exists(trial, failed)) take(trial, "bin/det-trial");
+  if (const auto trial = program.parent_path() / "det-trial"; fs::exists(trial, failed))
+    take(trial, "bin/det-trial");
   std::istringstream lines(libraries.out);
   for (std::string line; std::getline(lines, line);) {  // "libz.so.1 => /lib/libz.so.1 (0x…)"
     const auto arrow = line.find(" => /");
     if (arrow == std::string::npos) continue;
     const std::string name(trim(line.substr(0, arrow)));
-    if (!is_of_the_machine(name)) take(line.substr(arrow + 4, line.find(" (") - arrow - 4), "lib/det/" + name);
+    if (!is_of_the_machine(name))
+      take(line.substr(arrow + 4, line.find(" (") - arrow - 4), "lib/det/" + name);
   }
   if (const fs::path directory = python_directory(); !directory.empty()) {
     take(directory / "determined", "python/determined");
     for (const auto& entry : fs::recursive_directory_iterator(directory / "determined", failed))
       if (entry.is_regular_file(failed) && entry.path().extension() != ".pyc")
-        add(state, fmt::format("{} {} {}\n", entry.path().lexically_relative(directory).string(),
-                               entry.file_size(failed), entry.last_write_time(failed).time_since_epoch().count()));
+        add(state,
+            fmt::format("{} {} {}\n", entry.path().lexically_relative(directory).string(),
+                        entry.file_size(failed), entry.last_write_time(failed).time_since_epoch().count()));
   }
   unsigned char hash[16];
   crypto_generichash_final(&state, hash, sizeof hash);
@@ -100,9 +104,10 @@ Result<std::string> PilotBundle::name() {
 
 Result<std::string> PilotBundle::tar() {
   DET_TRY([[maybe_unused]] const auto name, this->name());
-  DET_TRY(auto end, run_program({"tar", "-chf", "-", "--use-compress-program=gzip -1", "--exclude=__pycache__", "-C",
-                                 (scratch_ / "program").string(), "bin", "lib", "python"},
-                                "", {}, std::chrono::seconds(120)));
+  DET_TRY(auto end,
+          run_program({"tar", "-chf", "-", "--use-compress-program=gzip -1", "--exclude=__pycache__", "-C",
+                       (scratch_ / "program").string(), "bin", "lib", "python"},
+                      "", {}, std::chrono::seconds(120)));
   if (end.status != 0) return fail(ErrorCode::Unavailable, "cannot pack the program: {}", trim(end.err));
   return std::move(end.out);
 }

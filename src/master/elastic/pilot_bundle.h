@@ -7,8 +7,8 @@
 
 namespace det::master {
 
-/// What a machine needs to run pilots, as this one has it: the program with its libraries besides those of the C
-/// library, and the Python package. `bin/det` finds `lib/det` beside it.
+/// What a machine needs to run pilots, as this one has it: the program with its libraries besides those of
+/// the C library, and the Python package. `bin/det` finds `lib/det` beside it.
 class PilotBundle {
  public:
   explicit PilotBundle(std::filesystem::path scratch) : scratch_(std::move(scratch)) {}

@@ -38,8 +38,8 @@ void read_slurm(Section& section, ProviderSettings& settings) {
   section.texts("extra", settings.extra);
   for (const auto& option : settings.extra)
     if (!option.starts_with('-'))
-      section.problem("extra", fmt::format("has '{}'; each must be an option of sbatch, such as --exclusive",
-                                           option));
+      section.problem("extra",
+                      fmt::format("has '{}'; each must be an option of sbatch, such as --exclusive", option));
   settings.gpus = settings.gres.starts_with("gpu");
   section.flag("gpus", settings.gpus);
 }
@@ -52,8 +52,9 @@ void read_ssh(Section& section, ProviderSettings& settings) {
   std::set<std::string> seen;
   for (const auto& host : settings.hosts) {
     if (host.empty() || host.starts_with('-') || host.find_first_of(" \t\n,;'\"") != std::string::npos)
-      section.problem("hosts", fmt::format("has '{}'; each must be a name that ssh takes, such as box1 or ada@box2",
-                                           host));
+      section.problem(
+          "hosts",
+          fmt::format("has '{}'; each must be a name that ssh takes, such as box1 or ada@box2", host));
     if (!seen.insert(host).second)
       section.problem("hosts", fmt::format("has '{}' twice; each machine is one node", host));
   }
@@ -67,12 +68,15 @@ void read_ray(Section& section, ProviderSettings& settings) {
   section.flag("gpus", settings.gpus);
   section.integer("cpus_per_node", 0, 100'000, settings.cpus_per_node);
   if (const auto& address = settings.address;
-      address != "auto" && (address.find("://") != std::string::npos || address.find(':') == std::string::npos))
-    section.problem("address", fmt::format("is '{}'; it must be 'auto' or HOST:PORT of the head, such as head:6379",
-                                           address));
+      address != "auto" &&
+      (address.find("://") != std::string::npos || address.find(':') == std::string::npos))
+    section.problem(
+        "address",
+        fmt::format("is '{}'; it must be 'auto' or HOST:PORT of the head, such as head:6379", address));
   const auto resources = section.take("resources");
   if (!resources.is_null() && !resources.is_object())
-    section.problem("resources", "must be a map: names of Ray's resources and how much of each a node must have");
+    section.problem("resources",
+                    "must be a map: names of Ray's resources and how much of each a node must have");
   if (!resources.is_object()) return;
   for (const auto& [name, value] : resources.get_object()) {
     const auto amount = value.is_number() ? value.to_number<double>() : 0;
@@ -106,8 +110,9 @@ void read_kubernetes(Section& section, ProviderSettings& settings) {
     section.problem("address", "and kubeconfig are both set; the API server is named by one of them");
   if (!settings.address.empty() && !settings.address.starts_with("http://") &&
       !settings.address.starts_with("https://"))
-    section.problem("address", fmt::format("is '{}'; it must be the URL of an API server, such as https://k8s:6443",
-                                           settings.address));
+    section.problem("address",
+                    fmt::format("is '{}'; it must be the URL of an API server, such as https://k8s:6443",
+                                settings.address));
   if (!settings.k8s_namespace.empty() && !is_label(settings.k8s_namespace))
     section.problem("namespace", fmt::format("is '{}'; it must be lower-case letters, digits and '-'",
                                              settings.k8s_namespace));
@@ -132,9 +137,11 @@ ProviderSettings read_provider(json::value value, const std::string& path, std::
                                settings.type, true);
   if (settings.type == ProviderType::Ssh) read_ssh(section, settings);
   read_limits(section, settings.limits);
-  if (const int count = static_cast<int>(settings.hosts.size()); count > 0 && settings.limits.max_nodes > count)
-    section.problem("max_nodes", fmt::format("is {}; it must not be greater than the number of hosts, which is {}",
-                                             settings.limits.max_nodes, count));
+  if (const int count = static_cast<int>(settings.hosts.size());
+      count > 0 && settings.limits.max_nodes > count)
+    section.problem("max_nodes",
+                    fmt::format("is {}; it must not be greater than the number of hosts, which is {}",
+                                settings.limits.max_nodes, count));
   if (settings.type != ProviderType::Ssh) section.seconds("time_limit", 1, settings.time_limit);
   if (settings.time_limit > 0 && settings.time_limit <= settings.limits.grace_period)
     section.problem("time_limit", fmt::format("is {} s; it must be longer than grace_period, which is {} s",

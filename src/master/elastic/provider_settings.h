@@ -34,12 +34,12 @@ struct ProviderSettings {
   std::vector<std::string> extra;  ///< further options of sbatch
 
   // Ray, Kubernetes, machines by SSH:
-  std::string address;              ///< of the Ray cluster, or of the API server
-  std::string python;               ///< which has Ray; empty: that of agents
+  std::string address;                      ///< of the Ray cluster, or of the API server
+  std::string python;                       ///< which has Ray; empty: that of agents
   std::map<std::string, double> resources;  ///< further ones of Ray that each node must have
   std::string image, k8s_namespace, kubeconfig;
-  json::object pod;                 ///< merged into the pod's spec
-  std::vector<std::string> hosts;   ///< one node each
+  json::object pod;                ///< merged into the pod's spec
+  std::vector<std::string> hosts;  ///< one node each
   std::vector<std::string> ssh_options;
 };
 

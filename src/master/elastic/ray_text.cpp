@@ -18,15 +18,12 @@ json::object ray_submission(const ProviderSettings& settings, const PilotSetting
                             const EngineRequest& request, std::string_view keeper) {
   // Each node has its own name, as the keeper knows it.
   auto script = pilot_script(settings, pilot, request, "--node \"$DET_NODE\"");
-  json::object work{{"script", std::move(script)},
-                    {"environment", {{"DET_PILOT_TOKEN", request.token}}},
-                    {"work_dir", settings.work_dir},
-                    {"base_name", request.name},
-                    {"log_dir", pilot.log_dir},
-                    {"grace", settings.limits.grace_period}};
+  json::object work{{"script", std::move(script)},   {"environment", {{"DET_PILOT_TOKEN", request.token}}},
+                    {"work_dir", settings.work_dir}, {"base_name", request.name},
+                    {"log_dir", pilot.log_dir},      {"grace", settings.limits.grace_period}};
   if (settings.time_limit > 0) work["limit"] = settings.time_limit;
-  return {{"op", "submit"},     {"name", request.name},      {"nodes", request.nodes},
-          {"keeper", keeper},   {"work", std::move(work)},   {"bundle", ray_bundle(settings)}};
+  return {{"op", "submit"},   {"name", request.name},    {"nodes", request.nodes},
+          {"keeper", keeper}, {"work", std::move(work)}, {"bundle", ray_bundle(settings)}};
 }
 
 Result<std::vector<EngineJob>> read_ray_jobs(const json::object& answer, std::int64_t time_limit) {
@@ -35,10 +32,12 @@ Result<std::vector<EngineJob>> read_ray_jobs(const json::object& answer, std::in
     return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
   };
   const auto* list = answer.if_contains("jobs");
-  if (list == nullptr || !list->is_array()) return fail(ErrorCode::Unavailable, "Ray: the helper listed no jobs");
+  if (list == nullptr || !list->is_array())
+    return fail(ErrorCode::Unavailable, "Ray: the helper listed no jobs");
   std::vector<EngineJob> jobs;
   for (const auto& value : list->get_array()) {
-    if (!value.is_object()) return fail(ErrorCode::Unavailable, "Ray: the helper listed {}", json::serialize(value));
+    if (!value.is_object())
+      return fail(ErrorCode::Unavailable, "Ray: the helper listed {}", json::serialize(value));
     const auto& object = value.get_object();
     EngineJob job{.name = text(object, "name"), .id = text(object, "id"), .reason = text(object, "reason")};
     const auto state = text(object, "state");
@@ -55,7 +54,8 @@ Result<std::vector<EngineJob>> read_ray_jobs(const json::object& answer, std::in
 
 Result<json::object> read_ray_answer(const std::string& line) {
   auto answer = json::parse(line);
-  if (!answer || !answer->is_object()) return fail(ErrorCode::Unavailable, "Ray: the helper wrote '{}'", line);
+  if (!answer || !answer->is_object())
+    return fail(ErrorCode::Unavailable, "Ray: the helper wrote '{}'", line);
   auto& object = answer->get_object();
   const auto* error = object.if_contains("error");
   if (error == nullptr) return std::move(object);

@@ -63,19 +63,22 @@ Result<pid_t> spawn_program(const std::vector<std::string>& words, int in, int o
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setsigdefault(&attributes, &all);
   // Interrupts of the terminal are the master's.
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  ::posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   const auto variables = variables_with(environment);
   auto arguments = pointers(words), pairs = pointers(variables);
   pid_t pid = 0;
-  const int failed = ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), pairs.data());
+  const int failed =
+      ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), pairs.data());
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed == 0) return pid;
   if (failed == ENOENT && words.front().find('/') == std::string::npos)
-    return fail(ErrorCode::NotFound, "the command {} was not found; install it, or add it to the PATH of the master",
+    return fail(ErrorCode::NotFound,
+                "the command {} was not found; install it, or add it to the PATH of the master",
                 words.front());
-  return fail(failed == ENOENT ? ErrorCode::NotFound : ErrorCode::Unavailable, "cannot run {}: {}", words.front(),
-              std::strerror(failed));
+  return fail(failed == ENOENT ? ErrorCode::NotFound : ErrorCode::Unavailable, "cannot run {}: {}",
+              words.front(), std::strerror(failed));
 }
 
 long write_to_pipe(int pipe, const char* data, std::size_t size) {

@@ -22,8 +22,8 @@ Result<ProgramEnd> run_program(const std::vector<std::string>& words, const std:
                                const std::map<std::string, std::string>& environment = {},
                                std::chrono::seconds timeout = std::chrono::seconds(30));
 
-/// Starts a program in a process group of its own, in the directory /, with these as its standard files and no
-/// other open. NotFound: there is none.
+/// Starts a program in a process group of its own, in the directory /, with these as its standard files and
+/// no other open. NotFound: there is none.
 Result<pid_t> spawn_program(const std::vector<std::string>& words, int in, int out, int err,
                             const std::map<std::string, std::string>& environment = {});
 /// As write(2), but nothing is sent a signal where nobody reads. 0: the pipe is full.

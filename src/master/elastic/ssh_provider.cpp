@@ -18,15 +18,16 @@ using std::chrono::seconds;
 
 constexpr seconds kSshPatience{30};
 constexpr seconds kCopyPatience{600};
-constexpr seconds kFresh{3};       ///< a list is not repeated sooner
-constexpr seconds kAgainFirst{10}; ///< when a machine that does not answer is tried again; then ever later, up to
+constexpr seconds kFresh{3};  ///< a list is not repeated sooner
+constexpr seconds kAgainFirst{
+    10};  ///< when a machine that does not answer is tried again; then ever later, up to
 constexpr seconds kAgainLast{120};
-constexpr seconds kGone{60};       ///< a machine that has not answered for so long has lost its pilot
+constexpr seconds kGone{60};  ///< a machine that has not answered for so long has lost its pilot
 
 struct Host {
   std::string name;
-  std::vector<SshPilot> pilots{};     ///< as it last answered
-  std::string trouble{};              ///< why it cannot be used now: "does not answer: …"; empty: it can
+  std::vector<SshPilot> pilots{};  ///< as it last answered
+  std::string trouble{};           ///< why it cannot be used now: "does not answer: …"; empty: it can
   Clock::time_point silent_since{}, again{};
   seconds pause = kAgainFirst;
   std::map<std::string, Clock::time_point> ending{};  ///< when its pilots were last told to leave, by name
@@ -50,7 +51,8 @@ class Ssh final : public Provider {
 
   Result<std::vector<EngineJob>> list(const std::string& prefix) override {
     // Only this master adds to what runs there.
-    const bool quiet = std::ranges::all_of(hosts_, [](const Host& h) { return h.trouble.empty() && !h.busy(); });
+    const bool quiet =
+        std::ranges::all_of(hosts_, [](const Host& h) { return h.trouble.empty() && !h.busy(); });
     if (!quiet && Clock::now() - looked_at_ >= kFresh) {
       if (const auto looked = look(); !looked) return tl::unexpected(looked.error());
     }
@@ -69,7 +71,8 @@ class Ssh final : public Provider {
         if (std::ssize(free) < request.nodes) free.push_back(&host);
         continue;
       }
-      why += fmt::format("; {} {}", host.name, host.trouble.empty() ? "runs " + running_on(host) : host.trouble);
+      why +=
+          fmt::format("; {} {}", host.name, host.trouble.empty() ? "runs " + running_on(host) : host.trouble);
     }
     if (std::ssize(free) < request.nodes)
       return fail(ErrorCode::Unavailable, "{} of {} machines are free{}", free.size(), hosts_.size(), why);
@@ -109,7 +112,8 @@ class Ssh final : public Provider {
     std::vector<std::pair<Host*, std::future<Result<std::vector<SshPilot>>>>> asked;
     for (auto& host : hosts_)
       if (host.trouble.empty() || now >= host.again)
-        asked.emplace_back(&host, std::async(std::launch::async, [this, &host]() -> Result<std::vector<SshPilot>> {
+        asked.emplace_back(&host,
+                           std::async(std::launch::async, [this, &host]() -> Result<std::vector<SshPilot>> {
                              DET_TRY(const auto end, run(host, ssh_list_script()));
                              return read_ssh_pilots(end.out);
                            }));

@@ -22,8 +22,8 @@ struct SshPilot {
 std::vector<std::string> ssh_words(const ProviderSettings& settings, const std::string& host,
                                    const std::string& command = "/bin/sh -s");
 std::string ssh_list_script();
-/// Answers with the pid. `copy` names the copied program; empty: the pool names one. Exits with kNotCopied where
-/// there is no such copy, and with kBusy where another pilot runs.
+/// Answers with the pid. `copy` names the copied program; empty: the pool names one. Exits with kNotCopied
+/// where there is no such copy, and with kBusy where another pilot runs.
 std::string ssh_start_script(const ProviderSettings& settings, const PilotSettings& pilot,
                              const EngineRequest& request, int node, const std::string& copy);
 /// Unpacks standard input, a tar file, as such a copy. It is the command, as the files are its input.
@@ -35,7 +35,7 @@ Result<std::vector<SshPilot>> read_ssh_pilots(const std::string& text);
 std::string ssh_error(const std::string& text);
 
 constexpr int kNotCopied = 41;
-constexpr int kBusy = 42;  ///< another pilot runs there; its name was written
+constexpr int kBusy = 42;        ///< another pilot runs there; its name was written
 constexpr int kSshFailed = 255;  ///< ssh exits with it when it does not reach the machine
 
 }  // namespace det::master

@@ -30,7 +30,8 @@ TEST(SshText, OptionsOfThePoolComeBeforeOursAndNothingSecretIsAWord) {
 TEST(SshText, TheScriptOfAStartWritesNoSecretIntoAFile) {
   ProviderSettings settings;
   const auto script = ssh_start_script(settings, kSshPilot, kSshRequest, 1, "1.0-abc");
-  const auto file = script.substr(script.find("<<'END_OF_PILOT'"), script.rfind("END_OF_PILOT") - script.find("<<'END_OF_PILOT'"));
+  const auto file = script.substr(script.find("<<'END_OF_PILOT'"),
+                                  script.rfind("END_OF_PILOT") - script.find("<<'END_OF_PILOT'"));
   EXPECT_THAT(file, AllOf(HasSubstr("exec 'bin/det' agent --pilot '17'"), HasSubstr("--node 1 --python-path"),
                           HasSubstr("cd \"$programs/1.0-abc\""), Not(HasSubstr("CRET"))));
   EXPECT_THAT(script, HasSubstr("DET_PILOT_TOKEN='SE'\\''CRET'\n"));
@@ -48,11 +49,13 @@ TEST(SshText, ReadsWhatAMachineRuns) {
       "det-x-4.0\trestarted\t4714\t\n"
       "end\n");
   ASSERT_TRUE(pilots);
-  EXPECT_THAT(*pilots, ::testing::ElementsAre(
-                           SshPilot{.name = "det-x-1", .node = 0, .pid = 4711, .running = true},
-                           SshPilot{.name = "det-x-2", .node = 1, .pid = 4712, .why = "the pilot ended: det: no slots"},
-                           SshPilot{.name = "det-x-3", .node = 0, .pid = 4713, .why = "the pilot ended"},
-                           SshPilot{.name = "det-x-4", .node = 0, .pid = 4714, .why = "the machine was restarted"}));
+  EXPECT_THAT(
+      *pilots,
+      ::testing::ElementsAre(
+          SshPilot{.name = "det-x-1", .node = 0, .pid = 4711, .running = true},
+          SshPilot{.name = "det-x-2", .node = 1, .pid = 4712, .why = "the pilot ended: det: no slots"},
+          SshPilot{.name = "det-x-3", .node = 0, .pid = 4713, .why = "the pilot ended"},
+          SshPilot{.name = "det-x-4", .node = 0, .pid = 4714, .why = "the machine was restarted"}));
   EXPECT_EQ(read_ssh_pilots("This account is not available.\n").error().message(),
             "it answered 'This account is not available.'")
       << "an answer that was cut off counts for nothing";
@@ -63,12 +66,16 @@ TEST(SshText, PassesOnWhatSshSays) {
     std::string text, words;
   };
   const std::vector<Case> cases = {
-      {"ssh: connect to host box1 port 22: Connection refused\r\n", "connect to host box1 port 22: Connection refused"},
+      {"ssh: connect to host box1 port 22: Connection refused\r\n",
+       "connect to host box1 port 22: Connection refused"},
       {"ada@box1: Permission denied (publickey).\r\n", "ada@box1: Permission denied (publickey)."},
-      {"No ED25519 host key is known for box1.\r\nHost key verification failed.\r\n", "Host key verification failed."},
-      {"kex_exchange_identification: read: Connection reset by peer\r\nConnection closed by 10.0.0.1 port 22\r\n",
+      {"No ED25519 host key is known for box1.\r\nHost key verification failed.\r\n",
+       "Host key verification failed."},
+      {"kex_exchange_identification: read: Connection reset by peer\r\nConnection closed by 10.0.0.1 port "
+       "22\r\n",
        "kex_exchange_identification: read: Connection reset by peer"},
-      {"Warning: Permanently added 'box1' to the list of known hosts.\r\n/bin/sh: mkdir: No space left on device\n",
+      {"Warning: Permanently added 'box1' to the list of known hosts.\r\n/bin/sh: mkdir: No space left on "
+       "device\n",
        "/bin/sh: mkdir: No space left on device"},
   };
   for (const auto& c : cases) EXPECT_EQ(ssh_error(c.text), c.words);
@@ -90,7 +97,8 @@ class SshScripts : public ::testing::Test {
     std::filesystem::remove_all(home_);
   }
   std::string sh(const std::string& script, int status = 0) {
-    const auto end = run_program({"/bin/sh", "-s"}, script, {{"HOME", home_.string()}, {"XDG_STATE_HOME", ""}, {"XDG_CACHE_HOME", ""}});
+    const auto end = run_program({"/bin/sh", "-s"}, script,
+                                 {{"HOME", home_.string()}, {"XDG_STATE_HOME", ""}, {"XDG_CACHE_HOME", ""}});
     EXPECT_TRUE(end) << end.error().message();
     EXPECT_EQ(end->status, status) << end->err;
     return end->out;
@@ -135,7 +143,12 @@ TEST_F(SshScripts, AMachineThatWasRestartedHasNoPilots) {
 
 TEST_F(SshScripts, AMissingCopyOfTheProgramIsSaidAndCanBeBrought) {
   sh(start("1.0-abc"), kNotCopied);
-  ASSERT_EQ(run_program({"/bin/sh", "-c", fmt::format("mkdir '{0}/bin'; cp '{0}/det' '{0}/bin/'; tar -C '{0}' -czf '{0}/tar' bin", home_.string())})->status, 0);
+  ASSERT_EQ(
+      run_program({"/bin/sh", "-c",
+                   fmt::format("mkdir '{0}/bin'; cp '{0}/det' '{0}/bin/'; tar -C '{0}' -czf '{0}/tar' bin",
+                               home_.string())})
+          ->status,
+      0);
   std::ifstream tar(home_ / "tar", std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(tar), {});
   const std::map<std::string, std::string> environment = {{"HOME", home_.string()}, {"XDG_CACHE_HOME", ""}};

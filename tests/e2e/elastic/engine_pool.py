@@ -113,8 +113,11 @@ def processes_with(text):
         except OSError:
             continue
         pid = int(file.parent.name)
-        if text.encode() in everything and b"\0master\0" not in words and b"Speaks to a Ray cluster" not in words and pid != os.getpid():
+        if (
+            text.encode() in everything
+            and b"\0master\0" not in words
+            and b"Speaks to a Ray cluster" not in words
+            and pid != os.getpid()
+        ):
             found.append(pid)
     return found
-
-

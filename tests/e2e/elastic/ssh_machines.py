@@ -1,7 +1,7 @@
 """Machines that ssh reaches: one sshd each on a port of loopback, with host keys and directories of their own.
 
-    with SshMachines(2) as machines:
-        subprocess.run(["ssh", *machines.options, "box1", "true"])
+with SshMachines(2) as machines:
+    subprocess.run(["ssh", *machines.options, "box1", "true"])
 """
 
 import getpass

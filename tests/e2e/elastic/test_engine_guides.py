@@ -28,16 +28,16 @@ def follow(page, home, environment, further_settings):
     script = script_of((REPOSITORY / "docs" / "guide" / f"{page}.md").read_text())
     lines = "".join(f"      {line}\n" for line in further_settings)
     before = script
-    script = script.replace("      master_url:", f"{lines}      master_url:").replace("idle_timeout: 5m", "idle_timeout: 3s")
+    script = script.replace("      master_url:", f"{lines}      master_url:").replace(
+        "idle_timeout: 5m", "idle_timeout: 3s"
+    )
     assert script != before
     script = script.replace("8080", str(port)).replace("det master ", f"det master --port {port} ")
     variables = {k: v for k, v in os.environ.items() if not k.startswith("DET")} | environment
     variables |= {"HOME": str(home), "DET_MASTER": f"http://127.0.0.1:{port}", "DET_PYTHON": PYTHON}
     variables |= {"PATH": f"{home}/bin:{variables['PATH']}", "DET_PYTHON_PATH": str(REPOSITORY / "python")}
     script = "trap 'kill $(jobs -p); wait' EXIT\n" + script
-    done = subprocess.run(
-        ["bash"], input=script, cwd=home, env=variables, text=True, timeout=300, capture_output=True
-    )
+    done = subprocess.run(["bash"], input=script, cwd=home, env=variables, text=True, timeout=300, capture_output=True)
     said = done.stdout + done.stderr
     log = (home / "master.log").read_text()
     assert done.returncode == 0, said[-4000:] + log

@@ -101,7 +101,9 @@ def test_the_clusters_words_reach_whoever_waits(cluster, kubernetes, tmp_path):
 def test_a_gang_that_cannot_get_all_its_pods_gives_them_back(kubernetes, tmp_path):
     with cluster_of(kubernetes, tmp_path, max_nodes=3, start_timeout="3s") as cluster:
         id = cluster.create(RANKS, "--config", "resources.slots_per_trial=6", "--config", "hyperparameters.hold=never")
-        cluster.wait_for_reason(id, r"the last request failed: 2 of its 3 pods run after 3 s; .*Unschedulable: 0/2 nodes")
+        cluster.wait_for_reason(
+            id, r"the last request failed: 2 of its 3 pods run after 3 s; .*Unschedulable: 0/2 nodes"
+        )
         wait_until(lambda: not kubernetes.running, "all pods given back")
 
 

@@ -31,7 +31,11 @@ class RayPool(EngineCluster):
         pid = self.master.process.pid
         children = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
         found = [int(child) for file in children for child in file.read_text().split()]
-        return [child for child in found if b"Speaks to a Ray cluster" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes()]
+        return [
+            child
+            for child in found
+            if b"Speaks to a Ray cluster" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes()
+        ]
 
 
 @contextlib.contextmanager
@@ -129,7 +133,10 @@ def test_rays_words_reach_whoever_waits(ray_cluster, tmp_path):
     with cluster_of(ray_cluster, tmp_path, cpus_per_node=64, max_nodes=1) as cluster:
         id = cluster.create(NOISY)
         reason = cluster.wait_for_reason(id, r"INFEASIBLE")
-        assert "waits for 1 node of Ray (the placement group is pending: the cluster does not have a node with 64 CPU" in reason
+        assert (
+            "waits for 1 node of Ray (the placement group is pending: the cluster does not have a node with 64 CPU"
+            in reason
+        )
         cluster.run("experiment", "kill", id)
         cluster.wait_for_no_allotment()
         assert cluster.pilots("ALIVE") == []
@@ -138,7 +145,9 @@ def test_rays_words_reach_whoever_waits(ray_cluster, tmp_path):
 def test_a_pilot_that_cannot_start_is_said_and_not_asked_for_in_a_storm(ray_cluster, tmp_path):
     with cluster_of(ray_cluster, tmp_path, program="/no/such/det") as cluster:
         id = cluster.create(NOISY)
-        cluster.wait_for_reason(id, r"the last request failed: the pilot ended with 12[67]: .*/no/such/det: No such file")
+        cluster.wait_for_reason(
+            id, r"the last request failed: the pilot ended with 12[67]: .*/no/such/det: No such file"
+        )
         assert len(cluster.pilots()) <= 2
 
 

@@ -1,8 +1,8 @@
 """Keeps one pilot: runs its script, and ends with all that came from it.
 
 Standard input is a socket of whoever started this program. The first line that it sends is what to run; a later
-{"end": SECONDS} gives the pilot that long to leave. When the socket closes, everything is killed at once. At the end the
-socket is told {"code": …, "last": the last line that the pilot wrote}.
+{"end": SECONDS} gives the pilot that long to leave. When the socket closes, everything is killed at once. At the end
+the socket is told {"code": …, "last": the last line that the pilot wrote}.
 """
 
 import contextlib
@@ -111,7 +111,7 @@ def log_of(work):
     """A file beside those of other pilots where their directory is on this machine, else standard output."""
     if os.path.isdir(work["log_dir"]):
         with contextlib.suppress(OSError):
-            return open(f"{work['log_dir']}/{work['name']}.log", "ab")  # noqa: SIM115
+            return open(f"{work['log_dir']}/{work['name']}.log", "ab")
     return sys.stdout.buffer
 
 

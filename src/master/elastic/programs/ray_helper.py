@@ -211,12 +211,17 @@ class Helper:
 def cause_of_death(text):
     """What people want to know of Ray's record."""
     message = re.search(r'(?:error_message|death_message|reason_message): "((?:[^"\\]|\\.)*)"', text or "")
-    return "an actor died: " + (message.group(1) if message else " ".join((text or "Ray does not say why").split())[:300])
+    return "an actor died: " + (
+        message.group(1) if message else " ".join((text or "Ray does not say why").split())[:300]
+    )
 
 
 def why_pending(group):
     state = group["stats"].get("scheduling_state", "")
-    wanted = ", ".join(f"{amount:g} {what}" for what, amount in sorted(next(iter(group["bundles"].values())).items())) or "nothing"
+    wanted = (
+        ", ".join(f"{amount:g} {what}" for what, amount in sorted(next(iter(group["bundles"].values())).items()))
+        or "nothing"
+    )
     size = len(group["bundles"])
     nodes = "a node" if size == 1 else f"{size} nodes"
     if group["state"] == "CREATED":
