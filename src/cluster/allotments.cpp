@@ -234,7 +234,8 @@ std::string Cluster::machines_awaited(const std::string& pool) const {
   int count = 0, others = 0;
   std::string reason;
   for (const auto& [id, allotment] : allotments_) {
-    if (allotment.pool != pool || allotment.state == State::Releasing || allotment.joined) continue;
+    const auto here = [&id = id](const auto& entry) { return entry.second.allotment == id && entry.second.connected; };
+    if (allotment.pool != pool || allotment.state == State::Releasing || std::ranges::any_of(agents_, here)) continue;
     count += allotment.nodes;
     if (reason.empty())
       reason = allotment.reason;

@@ -162,9 +162,12 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
     // Whoever waits is told.
     std::vector<cluster::Event> events;
     for (const auto& [id, allotment] : ledger_.cluster().allotments())
-      if (allotment.pool == pool.name && allotment.engine_id.empty() && allotment.state <= State::Pending &&
-          allotment.reason != pool.trouble)
-        events.push_back(cluster::AllotmentReported{.id = id, .reason = pool.trouble});
+      if (allotment.pool == pool.name && allotment.state != State::Releasing && allotment.reason != pool.trouble)
+        events.push_back(cluster::AllotmentReported{.id = id,
+                                                    .running = allotment.state == State::Running,
+                                                    .engine_id = allotment.engine_id,
+                                                    .reason = pool.trouble,
+                                                    .ends = allotment.ends});
     for (auto& event : events) co_await say(std::move(event));
     co_return false;
   }

@@ -1,5 +1,6 @@
 #include "det/master/elastic/ssh_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 
@@ -67,7 +68,8 @@ std::string ssh_start_script(const ProviderSettings& settings, const PilotSettin
   if (!copy.empty()) {
     script += fmt::format("[ -x \"$programs/{}/bin/det\" ] || exit {}\n", copy, kNotCopied);
     own.program = "bin/det";
-    options += " --python-path \"$PWD/python\"";
+    if (std::ranges::find(settings.agent_options, "--python-path") == settings.agent_options.end())
+      options += " --python-path \"$PWD/python\"";
   }
   script += fmt::format("umask 077\nmkdir -p \"$state\" || exit 1\nfile=\"$state/{}\"\n", name);
   script +=

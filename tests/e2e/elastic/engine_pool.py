@@ -56,11 +56,17 @@ class EngineCluster(Cluster):
         wait_until(lambda: not self.allotments(), "all machines given back")
 
     def wait_for_reason(self, id, pattern):
+        reason = ""
+
         def found():
+            nonlocal reason
             reason = self.experiment(id).get("waitingReason", "")
             return re.search(pattern, reason) and reason
 
-        return wait_until(found, f"{pattern!r} in why {id} waits")
+        try:
+            return wait_until(found, f"{pattern!r} in why {id} waits")
+        except AssertionError as error:
+            raise AssertionError(f"{error}, but {reason!r}") from error
 
     def wait_for_checkpoint(self, id):
         trial = self.trial_of(id)["id"]

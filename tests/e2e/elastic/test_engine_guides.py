@@ -41,7 +41,7 @@ def follow(page, home, environment, further_settings):
     said = done.stdout + done.stderr
     log = (home / "master.log").read_text()
     assert done.returncode == 0, said[-4000:] + log
-    assert "Completed" in said or "COMPLETED" in said, said
+    assert "finished after batch" in said, said
     return said
 
 
