@@ -234,9 +234,12 @@ std::string Cluster::machines_awaited(const std::string& pool) const {
   int count = 0, others = 0;
   std::string reason;
   for (const auto& [id, allotment] : allotments_) {
-    const auto here = [&id = id](const auto& entry) { return entry.second.allotment == id && entry.second.connected; };
-    if (allotment.pool != pool || allotment.state == State::Releasing || std::ranges::any_of(agents_, here)) continue;
-    count += allotment.nodes;
+    const auto here = [&id = id](const auto& entry) {
+      return entry.second.allotment == id && entry.second.connected;
+    };
+    const int missing = allotment.nodes - static_cast<int>(std::ranges::count_if(agents_, here));
+    if (allotment.pool != pool || allotment.state == State::Releasing || missing <= 0) continue;
+    count += missing;
     if (reason.empty())
       reason = allotment.reason;
     else

@@ -162,7 +162,8 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
     // Whoever waits is told.
     std::vector<cluster::Event> events;
     for (const auto& [id, allotment] : ledger_.cluster().allotments())
-      if (allotment.pool == pool.name && allotment.state != State::Releasing && allotment.reason != pool.trouble)
+      if (allotment.pool == pool.name && allotment.state != State::Releasing &&
+          allotment.reason != pool.trouble)
         events.push_back(cluster::AllotmentReported{.id = id,
                                                     .running = allotment.state == State::Running,
                                                     .engine_id = allotment.engine_id,
