@@ -255,6 +255,7 @@ Outcome Cluster::on(const AgentLost& event, Step& step) {
 
 /// What runs on the agent is lost with it, for the reason in `failure`.
 void Cluster::lose_agent(const std::string& agent, const std::string& failure, Step& step) {
+  refresh();  // another agent of the same event may have taken allocations along
   agents_.change(agent)->connected = false;
   step.place = true;
   std::vector<std::string> hit;
@@ -316,6 +317,7 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
 /// nothing to do; the rest may finish.
 void Cluster::clear_agent(const std::string& agent, std::optional<int> slot, bool only_idle,
                           const std::string& why, Step& step) {
+  refresh();
   std::vector<std::string> hit;
   for (const auto& id : planner_.allocations_on(agent)) {
     const auto& allocation = allocations_.at(id);

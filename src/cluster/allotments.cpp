@@ -144,6 +144,7 @@ Outcome Cluster::on(const AgentLeaving& event, Step& step) {
 }
 
 void Cluster::agent_leaves(const std::string& id, const std::string& why, Step& step) {
+  refresh();
   auto& agent = *agents_.change(id);
   if (agent.leaving) return;
   agent.leaving = true;

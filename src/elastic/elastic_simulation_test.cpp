@@ -38,7 +38,7 @@ class World {
   /// What went wrong; empty: nothing.
   std::string run() {
     int quiet = 0;  // seconds since the last trial ended
-    for (int second = 0; second < 30'000 && quiet < 700 && wrong_.empty(); ++second) {
+    for (int second = 0; second < 30'000 && (quiet < 700 || !calm_) && wrong_.empty(); ++second) {
       now_ = now_ + kTick;
       calm_ = second > 1'000;
       quiet = waiting_.empty() && running_.empty() ? quiet + 1 : 0;

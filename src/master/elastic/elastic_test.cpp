@@ -104,6 +104,7 @@ TEST_F(ElasticPool, GivesTheMachineBackWhenItsTrialIsKilled) {
   const auto claimed = claim(pilot_token(), 0, secret_);
   const auto agent = text(claimed.body, "token");
   const auto wanted = sync_as(agent, "default-1-0").body.at("desired").at(0);
+  ASSERT_TRUE(comes_true([&] { return !text(allotments().at(0), "engineId").empty(); }));
   const auto pid = std::atoi(text(allotments().at(0), "engineId").c_str());
   ASSERT_GT(pid, 1);
   call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id));
