@@ -1,7 +1,8 @@
 """The interface of the C++ trial runtime, ``determined._runtime``.
 
-The runtime is the pybind11 module over ``src/trial``. This file is the contract between the two: the module implements
-exactly these names, and :mod:`determined._run._local` implements ``Client`` and ``CheckpointStorage`` without a master.
+The runtime is ``src/trial``, compiled into ``determined._native``. This file is the contract between the two: the
+module implements exactly these names, and :mod:`determined._run._local` implements ``Client`` and
+``CheckpointStorage`` without a master.
 
 **The rules of** ``next_action`` (first match wins; ``unsaved`` means
 ``batches_trained > max(batches_checkpointed, 0)``,

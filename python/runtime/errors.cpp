@@ -24,15 +24,21 @@ PyObject* exception_for(ErrorCode code) {
   return PyExc_RuntimeError;
 }
 
+[[noreturn]] void throw_exception(PyObject* type, const std::string& text) {  // may name a file that is no UTF-8
+  const Owned message(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+  if (message) PyErr_SetObject(type, message.get());
+  throw PythonError{};
+}
+
 }  // namespace
 
 void throw_error(const Error& error) {
-  const auto& text = error.message();  // may name a file whose name is no UTF-8
-  const auto message = py::reinterpret_steal<py::object>(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
-  if (!message) throw py::error_already_set();
-  PyErr_SetObject(exception_for(error.code()), message.ptr());
-  throw py::error_already_set();
+  throw_exception(exception_for(error.code()), error.message());
+}
+
+void throw_value_error(const std::string& message) {
+  throw_exception(PyExc_ValueError, message);
 }
 
 Result<json::object> read_object(std::string_view text, const char* what) {
@@ -53,13 +59,14 @@ Result<json::array> read_array(std::string_view text, const char* what) {
   return parsed->get_array();
 }
 
-void bind_errors(py::module_& module) {
+void add_errors(PyObject* module) {
   gone = PyErr_NewExceptionWithDoc(
       "determined._runtime.Gone",
       "The master has ended this allocation: end the process without writing anything more.", PyExc_Exception,
       nullptr);
-  if (gone == nullptr) throw py::error_already_set();
-  module.add_object("Gone", py::reinterpret_borrow<py::object>(gone));
+  if (gone == nullptr) throw PythonError{};
+  Py_INCREF(gone);
+  if (PyModule_AddObject(module, "Gone", gone) != 0) throw PythonError{};
 }
 
 }  // namespace det::python

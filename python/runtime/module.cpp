@@ -1,43 +1,64 @@
-#include <pybind11/functional.h>
-
-#include <functional>
-
 #include "det/agent/shim/shim.h"
 #include "runtime.h"
 
 namespace det::python {
 namespace {
 
+/// What the process of a task ends with: what `task` returned, or why it raised.
+int exit_status_of(PyObject* task) {
+  const Owned returned(PyObject_CallObject(task, nullptr));
+  if (returned) {
+    const auto status = PyLong_AsLong(returned.get());
+    if (PyErr_Occurred() == nullptr) return static_cast<int>(status);
+  } else if (PyErr_ExceptionMatches(PyExc_SystemExit) != 0) {
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    const Owned code(PyObject_GetAttrString(value, "code"));
+    if (code && code.get() == Py_None) return 0;
+    if (code && PyLong_Check(code.get()) != 0) return static_cast<int>(PyLong_AsLong(code.get()));
+    PyErr_Restore(type, value, trace);
+  }
+  // For SystemExit, PyErr_Print would end the process: it writes what the exception says first.
+  PyErr_Print();
+  return 1;
+}
+
 /// Never releases the interpreter's lock: the fork of a process has only the
-/// thread that forked, and `task` runs in a fork of this one.
-int run_shim(const std::string& directory, const py::function& task) {
-  return agent::run_shim(directory, [&]() -> int {
+/// thread that forked, and the task runs in a fork of this one.
+PyObject* run_shim(Arguments& arguments) {
+  const auto directory = arguments.text();
+  auto* task = arguments.object();
+  return to_python(agent::run_shim(directory, [&]() -> int {
     PyOS_AfterFork_Child();
-    try {
-      return task().cast<int>();
-    } catch (py::error_already_set& error) {
-      if (error.matches(PyExc_SystemExit)) {
-        const auto code = error.value().attr("code");
-        if (code.is_none()) return 0;
-        if (py::isinstance<py::int_>(code)) return code.cast<int>();
-      }
-      error.restore();
-      PyErr_Print();
-      return 1;
-    }
-  });
+    return exit_status_of(task);
+  }));
+}
+
+std::vector<PyMethodDef> all_methods() {
+  std::vector<PyMethodDef> methods;
+  for (const auto* some : {&kClientMethods, &kPlanMethods, &kStorageMethods})
+    methods.insert(methods.end(), some->begin(), some->end());
+  methods.push_back({"run_shim", call<run_shim>, METH_VARARGS, nullptr});
+  methods.push_back({nullptr, nullptr, 0, nullptr});
+  return methods;
 }
 
 }  // namespace
 }  // namespace det::python
 
-PYBIND11_MODULE(_runtime, module) {
-  module.doc() = "The trial runtime in C++; determined/_runtime_api.py says what it promises.";
-  det::python::bind_errors(module);
-  det::python::bind_plan(module);
-  det::python::bind_client(module);
-  det::python::bind_storage(module);
-  module.def("run_shim", &det::python::run_shim, pybind11::arg("directory"), pybind11::arg("task"),
-             "Becomes the shim of a task directory and returns its exit status when the task has ended; see "
-             "det/agent/shim/shim.h.");
+PyMODINIT_FUNC PyInit__native() {
+  static auto methods = det::python::all_methods();
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "determined._native",
+                                   "The trial runtime in C++; determined/_runtime.py makes classes of it.", -1,
+                                   methods.data(), nullptr, nullptr, nullptr, nullptr};
+  auto* module = PyModule_Create(&definition);
+  if (module == nullptr) return nullptr;
+  try {
+    det::python::add_errors(module);
+  } catch (const det::python::PythonError&) {
+    Py_DECREF(module);
+    return nullptr;
+  }
+  return module;
 }

@@ -1,11 +1,9 @@
 #include <fcntl.h>
-#include <pybind11/stl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <map>
-#include <optional>
 
 #include "det/checkpoint/buckets/object_store.h"
 #include "det/checkpoint/guarded.h"
@@ -14,12 +12,22 @@
 
 namespace det::python {
 
-using checkpoint::Storage;
-
 namespace {
 
-/// `text` is the configuration's checkpoint_storage section, or the whole configuration.
-std::unique_ptr<Storage> from_config_json(std::string_view text, const std::string& container_root) {
+/// What Python holds of an interface.
+struct Storage {
+  static constexpr const char* kHandle = "det.CheckpointStorage";
+  std::unique_ptr<checkpoint::Storage> own;
+};
+struct Bucket {
+  static constexpr const char* kHandle = "det.ObjectStore";
+  std::unique_ptr<checkpoint::ObjectStore> own;
+};
+
+/// The text is the configuration's checkpoint_storage section, or the whole configuration.
+PyObject* storage_from_config_json(Arguments& arguments) {
+  const auto text = arguments.text();
+  const auto container_root = arguments.text();
   auto section = unwrap(read_object(text, "checkpoint_storage"));
   if (auto* inner = section.if_contains("checkpoint_storage"); inner != nullptr && inner->is_object())
     section = json::object(inner->get_object());
@@ -32,100 +40,115 @@ std::unique_ptr<Storage> from_config_json(std::string_view text, const std::stri
   // Outside of containers nothing is mounted there, and host_path itself is meant.
   std::error_code ignored;
   const bool mounted = !container_root.empty() && std::filesystem::is_directory(container_root, ignored);
-  return unwrap(checkpoint::open_storage(config, mounted ? container_root : std::string()));
+  auto own = unwrap(checkpoint::open_storage(config, mounted ? container_root : std::string()));
+  return handle_of(std::make_unique<Storage>(std::move(own)));
+}
+
+PyObject* storage_save(Arguments& arguments) {
+  auto& storage = *arguments.behind<Storage>().own;
+  const auto directory = arguments.text();
+  const auto uuid = arguments.text();
+  return to_python(blocking([&] { return storage.save(directory, uuid); }));
+}
+
+void storage_restore(Arguments& arguments) {
+  auto& storage = *arguments.behind<Storage>().own;
+  const auto uuid = arguments.text();
+  const auto directory = arguments.text();
+  blocking([&] { return storage.restore(uuid, directory); });
+}
+
+PyObject* storage_path(Arguments& arguments) {
+  auto& storage = *arguments.behind<Storage>().own;
+  const auto uuid = arguments.text();
+  const auto place = storage.path(uuid);
+  if (place.empty()) return to_python(std::nullopt);
+  blocking([&] { return storage.verify(uuid); });
+  return to_python(place.string());
+}
+
+void storage_remove(Arguments& arguments) {
+  auto& storage = *arguments.behind<Storage>().own;
+  const auto uuid = arguments.text();
+  blocking([&] { return storage.remove(uuid); });
+}
+
+void storage_probe(Arguments& arguments) {
+  auto& storage = *arguments.behind<Storage>().own;
+  blocking([&] { return storage.probe(); });
+}
+
+PyObject* bucket_from_config_json(Arguments& arguments) {
+  const auto section = unwrap(read_object(arguments.text(), "the bucket's section"));
+  return handle_of(std::make_unique<Bucket>(unwrap(checkpoint::open_object_store(section))));
+}
+
+void bucket_put(Arguments& arguments) {
+  auto& bucket = *arguments.behind<Bucket>().own;
+  const auto key = arguments.text();
+  const auto path = arguments.text();
+  blocking([&] {
+    return checkpoint::guarded("", [&] {
+      const checkpoint::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+      struct stat about{};
+      if (!file || ::fstat(file.get(), &about) != 0) checkpoint::throw_errno("read " + path, errno);
+      bucket.put(key, file.get(), about.st_size);
+    });
+  });
+}
+
+void bucket_get(Arguments& arguments) {
+  auto& bucket = *arguments.behind<Bucket>().own;
+  const auto key = arguments.text();
+  const auto path = arguments.text();
+  blocking([&] { return checkpoint::guarded("", [&] { bucket.fetch(key, path); }); });
+}
+
+PyObject* bucket_text(Arguments& arguments) {
+  auto& bucket = *arguments.behind<Bucket>().own;
+  const auto key = arguments.text();
+  const auto content = blocking([&] { return checkpoint::guarded("", [&] { return bucket.text(key); }); });
+  return PyBytes_FromStringAndSize(content.data(), static_cast<Py_ssize_t>(content.size()));
+}
+
+PyObject* bucket_sizes(Arguments& arguments) {
+  auto& bucket = *arguments.behind<Bucket>().own;
+  const auto prefix = arguments.text();
+  return to_python(blocking([&] {
+    return checkpoint::guarded("", [&] {
+      std::map<std::string, std::int64_t> sizes;
+      for (const auto& object : bucket.list(prefix)) sizes[object.key] = object.bytes;
+      return sizes;
+    });
+  }));
+}
+
+void bucket_remove(Arguments& arguments) {
+  auto& bucket = *arguments.behind<Bucket>().own;
+  const auto key = arguments.text();
+  blocking([&] { return checkpoint::guarded("", [&] { bucket.remove(key); }); });
+}
+
+PyObject* new_uuid(Arguments&) {
+  return to_python(checkpoint::new_uuid());
 }
 
 }  // namespace
 
-void bind_storage(py::module_& module) {
-  py::class_<Storage>(module, "CheckpointStorage", "Where checkpoints live.")
-      .def_static("from_config_json", &from_config_json, py::arg("json"), py::arg("container_root"))
-      .def(
-          "save",
-          [](Storage& storage, const std::string& directory, const std::string& uuid) {
-            return blocking([&] { return storage.save(directory, uuid); });
-          },
-          py::arg("directory"), py::arg("uuid"))
-      .def(
-          "restore",
-          [](Storage& storage, const std::string& uuid, const std::string& directory) {
-            blocking([&] { return storage.restore(uuid, directory); });
-          },
-          py::arg("uuid"), py::arg("directory"))
-      .def(
-          "path",
-          [](Storage& storage, const std::string& uuid) {
-            const auto place = storage.path(uuid);
-            if (place.empty()) return std::optional<std::string>();
-            blocking([&] { return storage.verify(uuid); });
-            return std::optional(place.string());
-          },
-          py::arg("uuid"),
-          "A directory to read from in place, every file of which has just been compared with its manifest; "
-          "None for "
-          "a bucket, from which restore() fetches.")
-      .def(
-          "remove",
-          [](Storage& storage, const std::string& uuid) { blocking([&] { return storage.remove(uuid); }); },
-          py::arg("uuid"))
-      .def(
-          "probe", [](Storage& storage) { blocking([&] { return storage.probe(); }); },
-          "Fails if nothing can be saved here.");
-
-  py::class_<checkpoint::ObjectStore>(module, "ObjectStore", "A bucket: objects by their keys.")
-      .def_static(
-          "from_config_json",
-          [](std::string_view text) {
-            return unwrap(checkpoint::open_object_store(unwrap(read_object(text, "the bucket's section"))));
-          },
-          py::arg("json"))
-      .def(
-          "put",
-          [](checkpoint::ObjectStore& store, const std::string& key, const std::string& path) {
-            blocking([&] {
-              return checkpoint::guarded("", [&] {
-                const checkpoint::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-                struct stat about{};
-                if (!file || ::fstat(file.get(), &about) != 0) checkpoint::throw_errno("read " + path, errno);
-                store.put(key, file.get(), about.st_size);
-              });
-            });
-          },
-          py::arg("key"), py::arg("path"), "Stores a file's content.")
-      .def(
-          "get",
-          [](checkpoint::ObjectStore& store, const std::string& key, const std::string& path) {
-            blocking([&] { return checkpoint::guarded("", [&] { store.fetch(key, path); }); });
-          },
-          py::arg("key"), py::arg("path"),
-          "Writes an object's content to a file, which it replaces when all is there.")
-      .def(
-          "text",
-          [](checkpoint::ObjectStore& store, const std::string& key) {
-            return py::bytes(
-                blocking([&] { return checkpoint::guarded("", [&] { return store.text(key); }); }));
-          },
-          py::arg("key"))
-      .def(
-          "sizes",
-          [](checkpoint::ObjectStore& store, const std::string& prefix) {
-            return blocking([&] {
-              return checkpoint::guarded("", [&] {
-                std::map<std::string, std::int64_t> sizes;
-                for (const auto& object : store.list(prefix)) sizes[object.key] = object.bytes;
-                return sizes;
-              });
-            });
-          },
-          py::arg("prefix"), "The bytes of all objects whose key begins so, by key.")
-      .def(
-          "remove",
-          [](checkpoint::ObjectStore& store, const std::string& key) {
-            blocking([&] { return checkpoint::guarded("", [&] { store.remove(key); }); });
-          },
-          py::arg("key"));
-
-  module.def("new_uuid", &checkpoint::new_uuid, "A random uuid; leaves every seeded generator alone.");
-}
+const std::vector<PyMethodDef> kStorageMethods = {
+    {"storage_from_config_json", call<storage_from_config_json>, METH_VARARGS, nullptr},
+    {"storage_save", call<storage_save>, METH_VARARGS, nullptr},
+    {"storage_restore", call<storage_restore>, METH_VARARGS, nullptr},
+    {"storage_path", call<storage_path>, METH_VARARGS, nullptr},
+    {"storage_remove", call<storage_remove>, METH_VARARGS, nullptr},
+    {"storage_probe", call<storage_probe>, METH_VARARGS, nullptr},
+    {"bucket_from_config_json", call<bucket_from_config_json>, METH_VARARGS, nullptr},
+    {"bucket_put", call<bucket_put>, METH_VARARGS, nullptr},
+    {"bucket_get", call<bucket_get>, METH_VARARGS, nullptr},
+    {"bucket_text", call<bucket_text>, METH_VARARGS, nullptr},
+    {"bucket_sizes", call<bucket_sizes>, METH_VARARGS, nullptr},
+    {"bucket_remove", call<bucket_remove>, METH_VARARGS, nullptr},
+    {"new_uuid", call<new_uuid>, METH_VARARGS, nullptr},
+};
 
 }  // namespace det::python
