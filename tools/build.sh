@@ -17,7 +17,8 @@ export PATH="$PWD/.venv/bin:$PATH"
 # Objects are found again from another clone: paths below this folder count as relative.
 export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_MAXSIZE=4G CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
 if [ "$preset" = release ]; then
-  DET_CONFIGURE="${DET_CONFIGURE:-} -DDET_PYTORCH=$python -DDET_PYTHON_MODULE=$python -DDET_UNITY=ON"
+  # A wheel may have been made here (tools/release), which configures the folder for itself.
+  DET_CONFIGURE="${DET_CONFIGURE:-} -USKBUILD* -DDET_TESTS=ON -DDET_PYTORCH=$python -DDET_PYTHON_MODULE=$python -DDET_UNITY=ON"
 fi
 if [ "$python" = OFF ]; then
   : # the page is built with the environment's Node.js

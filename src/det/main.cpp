@@ -2,6 +2,7 @@
 
 #include "det/cli/cli.h"
 #include "det/det/commands.h"
+#include "det/det/paths.h"
 
 int main(int argc, char** argv) {
   using namespace det;
@@ -14,5 +15,6 @@ int main(int argc, char** argv) {
       {"shim", "Run the task that a directory describes (started by agents)", commands::shim,
        /*hidden=*/true},
   };
+  commands::find_python_of_wheel();
   return cli::run(argc, argv, commands);
 }

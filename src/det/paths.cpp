@@ -23,6 +23,14 @@ std::filesystem::path default_directory() {
   return "determined";
 }
 
+void find_python_of_wheel() {
+  const auto packages = program_directory().parent_path();
+  if (packages.filename() != "site-packages" && packages.filename() != "dist-packages") return;
+  const auto python = packages.parent_path().parent_path().parent_path() / "bin/python3";
+  std::error_code failed;
+  if (std::filesystem::exists(python, failed)) ::setenv("DET_PYTHON", python.c_str(), 0);
+}
+
 std::string default_python() {
   if (auto python = environment_variable("DET_PYTHON"); !python.empty()) return python;
   std::error_code failed;

@@ -19,4 +19,8 @@ std::string default_python_path();
 /// `$DET_TRIAL_PROGRAM`, else `det-trial` beside this program; empty: there is none.
 std::string default_cxx_program();
 
+/// In a wheel the program lies in a folder of `lib/python3.*/site-packages`, and nothing is beside it: then
+/// `$DET_PYTHON`, where nobody has set it, becomes the Python of that environment.
+void find_python_of_wheel();
+
 }  // namespace det::commands
