@@ -35,7 +35,7 @@ _DEBUGGING_DEFAULTS: dict[str, Any] = {
 """The defaults of a configuration outside a cluster."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class EnvContext:
     """The facts about this process: its trial, the hyperparameters and its rank.
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from determined import _arguments
+from determined._compat import zip_strict
 
 
 def to_json(metrics: Any, name: str = "metrics") -> str:
@@ -112,7 +113,7 @@ def mean_over_ranks(by_rank: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict
         ValueError: the ranks report different metrics.
     """
     for rank, rows in enumerate(by_rank):
-        for mine, theirs in zip(by_rank[0], rows, strict=True):
+        for mine, theirs in zip_strict(by_rank[0], rows):
             if mine.keys() != theirs.keys():
                 raise ValueError(
                     f"a batch has the training metrics {sorted(theirs)} on rank {rank} and {sorted(mine)} on rank 0; "

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from determined._compat import zip_strict
 from determined._env import EnvContext
 from determined._ranks._distributed import DistributedContext
 from determined._tensorflow import _exchange
@@ -38,7 +39,7 @@ class Waiting:
     def restore(self, saved: list[Any]) -> None:
         """Restores what ``state`` returned, for sums that exist and for those that ``add`` creates later."""
         self._saved = list(saved)
-        for variable, value in zip(self._variables, saved, strict=False):
+        for variable, value in zip(self._variables, saved):
             variable.assign(value)
 
 
@@ -97,8 +98,8 @@ class AggregatingOptimizer(_exchange.DistributedOptimizer):
     def _mean(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         variables = [variable for gradient, variable in pairs if gradient is not None]
         gradients = [tf.convert_to_tensor(gradient) for gradient, _ in pairs if gradient is not None]
-        sums = [_sum(variable, gradient) for variable, gradient in zip(variables, gradients, strict=True)]
-        with tf.control_dependencies([one.assign_add(g).op for one, g in zip(sums, gradients, strict=True)]):
+        sums = [_sum(variable, gradient) for variable, gradient in zip_strict(variables, gradients)]
+        with tf.control_dependencies([one.assign_add(g).op for one, g in zip_strict(sums, gradients)]):
             due = tf.identity(self._turn.is_now())
 
         def take() -> list[Any]:
@@ -148,14 +149,14 @@ def _keras(optimizer: Any, waiting: Waiting, turn: _Turn, exchange: Callable[...
         variables = [one for _, one in pairs]
         if not sums:
             sums.extend(waiting.add(one) for one in variables)
-        for one, (gradient, _) in zip(sums, pairs, strict=True):
+        for one, (gradient, _) in zip_strict(sums, pairs):
             one.assign_add(gradient)
 
         def step() -> Any:
             shares = [turn.share(one) for one in sums]
             if exchange is not None:
                 shares = exchange(shares, variables)
-            kind.apply_gradients(self, zip(shares, variables, strict=True), *args, **options)
+            kind.apply_gradients(self, zip_strict(shares, variables), *args, **options)
             for one in sums:
                 one.assign(tf.zeros_like(one))
             return tf.constant(True)

@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from determined._compat import zip_strict
 from determined._tensorflow._framework import tf, v1
 
 
@@ -35,9 +36,9 @@ def _clip_gradients_by_norm(optimizer: Any, clip_norm: float) -> Any:
     apply = optimizer.apply_gradients
 
     def clipped(grads_and_vars: Any, *args: Any, **options: Any) -> Any:
-        gradients, variables = zip(*grads_and_vars, strict=True)
+        gradients, variables = zip_strict(*grads_and_vars)
         gradients, _ = tf.clip_by_global_norm(gradients, clip_norm)
-        return apply(list(zip(gradients, variables, strict=True)), *args, **options)
+        return apply(list(zip_strict(gradients, variables)), *args, **options)
 
     optimizer.apply_gradients = clipped
     return optimizer

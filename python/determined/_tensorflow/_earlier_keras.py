@@ -6,6 +6,7 @@ import logging
 import math
 from typing import Any
 
+from determined._compat import zip_strict
 from determined._tensorflow._framework import tf, v1
 
 logger = logging.getLogger("determined")
@@ -157,7 +158,7 @@ class PeepholeLSTMCell(_Cell):  # type: ignore[misc]
 
     def _compute_carry_and_output(self, x: Any, h_tm1: Any, c_tm1: Any) -> Any:
         kernels = tf.split(self.recurrent_kernel, 4, axis=1)
-        z = [at + tf.matmul(h, kernel) for at, h, kernel in zip(x, h_tm1, kernels, strict=True)]
+        z = [at + tf.matmul(h, kernel) for at, h, kernel in zip_strict(x, h_tm1, kernels)]
         return self._compute_carry_and_output_fused(z, c_tm1)
 
 
@@ -183,7 +184,7 @@ def set_policy(policy: Any) -> None:
 def scaled(optimizer: Any, loss_scale: Any = "dynamic") -> Any:
     """``tf.keras.mixed_precision.experimental.LossScaleOptimizer``."""
     fixed = getattr(loss_scale, "_loss_scale_value", loss_scale)
-    if isinstance(fixed, int | float):
+    if isinstance(fixed, (int, float)):
         return _keras.mixed_precision.LossScaleOptimizer(optimizer, dynamic=False, initial_scale=fixed)
     return _keras.mixed_precision.LossScaleOptimizer(optimizer)
 

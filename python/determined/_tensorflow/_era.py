@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from determined._compat import zip_strict
 from determined._definition import _entrypoint, _native
 from determined.exec import _families, _requirements
 
@@ -92,7 +93,7 @@ def only_in_one(names: Iterable[str]) -> tuple[list[str], list[str]]:
     first: list[str] = []
     second: list[str] = []
     whole = sorted(names)
-    for name, after in zip(whole, [*whole[1:], ""], strict=True):
+    for name, after in zip_strict(whole, [*whole[1:], ""]):
         if after.startswith(f"{name}."):  # a prefix of the next name
             continue
         head, _, rest = name.partition(".")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from determined._compat import zip_strict
 from determined._ranks._distributed import DistributedContext
 from determined._tensorflow._framework import tf, v1
 
@@ -36,7 +37,7 @@ def mean_of(
         with tf.device("/cpu:0"):
             mean = tf.cast(tf.numpy_function(reduce, [tf.cast(flat, wire)], wire), dtype)
         sizes = [tf.size(dense[at]) for at in places]
-        for at, part in zip(places, tf.split(mean, sizes, num=len(places)), strict=True):
+        for at, part in zip_strict(places, tf.split(mean, sizes, num=len(places))):
             result[at] = tf.reshape(part, tf.shape(dense[at]))
             shape = variables[at].shape
             result[at].set_shape(shape if shape.is_fully_defined() else dense[at].shape)
@@ -74,7 +75,7 @@ def distribute(optimizer: Any, ranks: DistributedContext, *, compress: bool) -> 
         pairs = list(grads_and_vars)
         variables = [v for _, v in pairs]
         found = exchange([g for g, _ in pairs], variables)
-        return kind.apply_gradients(self, zip(found, variables, strict=True), *args, **options)
+        return kind.apply_gradients(self, zip_strict(found, variables), *args, **options)
 
     return changed(optimizer, apply_gradients)
 
@@ -125,7 +126,7 @@ class DistributedOptimizer(v1.train.Optimizer):  # type: ignore[misc]
     def _mean(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         variables = [variable for _, variable in pairs]
         means = mean_of([g for g, _ in pairs], variables, self._ranks, compress=self._compress)
-        return list(zip(means, variables, strict=True))
+        return list(zip_strict(means, variables))
 
     def get_slot(self, *args: Any, **options: Any) -> Any:
         return self._inner.get_slot(*args, **options)
@@ -152,5 +153,5 @@ def spread(session: Any, variables: Sequence[Any], ranks: DistributedContext) ->
 
 def load(session: Any, variables: Sequence[Any], values: Sequence[Any]) -> None:
     """Sets variables of a finalized graph, through their initializers."""
-    for variable, value in zip(variables, values, strict=True):
+    for variable, value in zip_strict(variables, values):
         variable.load(value, session)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from determined._compat import zip_strict
 from determined._tensorflow._framework import tf
 from determined.common import check
 
@@ -47,13 +48,13 @@ class Layout:
     def encode(self, columns: Sequence[Any]) -> list[bytes]:
         """The records of one batch."""
         rows = np.empty(len(columns[0]), self._row)
-        for name, at in zip(self._row.names or (), self._fixed, strict=True):
+        for name, at in zip_strict(self._row.names or (), self._fixed):
             rows[name] = columns[at]
         fixed = [row.tobytes() for row in rows]
         if not self._others:
             return fixed
         records = []
-        for start, *parts in zip(fixed, *(columns[at] for at in self._others), strict=True):
+        for start, *parts in zip_strict(fixed, *(columns[at] for at in self._others)):
             lengths = np.array([len(part) for part in parts], _LENGTH).tobytes()
             records.append(b"".join([start, lengths, *parts]))
         return records
@@ -66,13 +67,13 @@ class Layout:
         columns: list[Any] = [None] * len(self._leaves)
         whole = b"".join(record[:size] for record in records) if self._others else b"".join(records)
         rows = np.frombuffer(whole, self._row, len(records)) if size else np.empty(len(records), self._row)
-        for name, at in zip(self._row.names or (), self._fixed, strict=True):
+        for name, at in zip_strict(self._row.names or (), self._fixed):
             columns[at] = np.ascontiguousarray(rows[name])
         for at in self._others:
             columns[at] = np.empty(len(records), object)
         for number, record in enumerate(records if self._others else ()):
             place = size + self._lengths
-            for at, length in zip(self._others, np.frombuffer(record, _LENGTH, len(self._others), size), strict=True):
+            for at, length in zip_strict(self._others, np.frombuffer(record, _LENGTH, len(self._others), size)):
                 columns[at][number] = bytes(record[place : place + length])
                 place += length
         return tf.nest.pack_sequence_as(self.spec, columns)

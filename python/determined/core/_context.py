@@ -171,7 +171,7 @@ def init(
     """
     preempt_mode = _arguments.choice(PreemptMode, preempt_mode, "preempt_mode")
     tensorboard_mode = _arguments.choice(TensorboardMode, tensorboard_mode, "tensorboard_mode")
-    if not isinstance(distributed, DistributedContext | None):
+    if not isinstance(distributed, (DistributedContext, type(None))):
         raise TypeError(
             f"distributed is {distributed!r}; it must be a determined.core.DistributedContext, such as "
             "DistributedContext.from_torch_distributed()"

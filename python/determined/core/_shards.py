@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import pathlib
 import shutil
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from determined import _metrics
+from determined._compat import file_digest
 
 Selector = Callable[[str], bool]
 """Takes a path relative to the checkpoint and returns whether to include it."""
@@ -61,7 +61,7 @@ def digests(directory: str | os.PathLike[str] | None, names: Iterable[str]) -> d
         path = pathlib.Path(directory or "") / name
         if directory is not None and path.is_file():
             with path.open("rb") as file:
-                result[name] = hashlib.file_digest(file, "sha256").hexdigest()
+                result[name] = file_digest(file, "sha256").hexdigest()
     return result
 
 

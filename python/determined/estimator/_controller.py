@@ -15,6 +15,7 @@ from tensorflow.python.training import checkpoint_management, training_util
 from tensorflow_estimator.python.estimator import util as estimator_util
 
 from determined import _metrics
+from determined._compat import zip_strict
 from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
 from determined._run import _launch
@@ -337,7 +338,7 @@ class EstimatorTrialController(TensorFlowController):
         values = self._session.run(variables) if variables else []
         return {
             **super()._own_state(),
-            "local_variables": {v.name: value for v, value in zip(variables, values, strict=True)},
+            "local_variables": {v.name: value for v, value in zip_strict(variables, values)},
         }
 
     def _restore_locals(self, saved: dict[str, Any]) -> None:

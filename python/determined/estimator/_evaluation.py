@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from determined._compat import zip_strict
 from determined._ranks._distributed import DistributedContext
 from determined._tensorflow import _exchange
 from determined._tensorflow._framework import tf, v1
@@ -47,7 +48,7 @@ class SumOverRanks(v1.train.SessionRunHook):  # type: ignore[misc]
         if not self._variables:
             return
         parts = self._ranks.allgather(session.run(self._variables))
-        sums = [np.sum(values, axis=0, dtype=values[0].dtype) for values in zip(*parts, strict=True)]
+        sums = [np.sum(values, axis=0, dtype=values[0].dtype) for values in zip_strict(*parts)]
         _exchange.load(session, self._variables, sums)
 
 

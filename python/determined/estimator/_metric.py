@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from determined._compat import zip_strict
 from determined._ranks._distributed import DistributedContext
 from determined._tensorflow._framework import tf, v1
 
@@ -165,7 +166,7 @@ def _flat(metric: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
                     f"the metric of make_metric() is a dict with the key {name!r}; its keys must be strings"
                 )
         names = list(metric)
-        return [_tensor(metric[name]) for name in names], lambda values: dict(zip(names, values, strict=True))
+        return [_tensor(metric[name]) for name in names], lambda values: dict(zip_strict(names, values))
     if isinstance(metric, (list, tuple)):
         return [_tensor(one) for one in metric], list
     return [_tensor(metric)], lambda values: values[0]

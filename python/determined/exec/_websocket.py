@@ -76,12 +76,15 @@ class WebSocket:
                 await self._send(_CLOSE, struct.pack(">H", code))
                 self._writer.write_eof()
                 # Closing a socket while data arrives resets it, and the proxy would drop the last messages.
-                async with asyncio.timeout(_PARTING_SECONDS):
-                    while await self._reader.read(_HEAD_BYTES_MAX):
-                        pass
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._drain(), _PARTING_SECONDS)
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
+
+    async def _drain(self) -> None:
+        while await self._reader.read(_HEAD_BYTES_MAX):
+            pass
 
     async def _text(self, payload: bytes) -> str:
         try:
@@ -136,9 +139,8 @@ async def accept(
 ) -> WebSocket | None:
     """Answers the request of a new connection; returns None if it is not for a WebSocket, or ``allows`` denies it."""
     try:
-        async with asyncio.timeout(_HEAD_SECONDS):
-            head = await reader.readuntil(b"\r\n\r\n")
-    except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECONDS)
+    except (asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
         writer.close()
         return None
     request, headers = _parse(head)

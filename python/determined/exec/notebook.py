@@ -131,7 +131,7 @@ class Lab:
 
 
 def _recent(moment: str) -> bool:
-    now = datetime.datetime.now(datetime.UTC)
+    now = datetime.datetime.now(datetime.timezone.utc)
     return (now - datetime.datetime.fromisoformat(moment)).total_seconds() < _ACTIVE_SECONDS
 
 

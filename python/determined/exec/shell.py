@@ -265,11 +265,21 @@ class _Window:
             self._open.clear()
 
 
+def _login_tty(terminal: int) -> None:
+    """As os.login_tty of Python 3.11: the terminal becomes that of a new session, and its standard streams."""
+    os.setsid()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    for stream in (0, 1, 2):
+        os.dup2(terminal, stream)
+    if terminal > 2:
+        os.close(terminal)
+
+
 def _start(wanted: dict[str, Any], theirs: list[int]) -> subprocess.Popen[bytes]:
     environment = _environment(wanted)
     if len(theirs) == 1:
         terminal = theirs[0]
-        return subprocess.Popen(_command(wanted), preexec_fn=lambda: os.login_tty(terminal), env=environment)
+        return subprocess.Popen(_command(wanted), preexec_fn=lambda: _login_tty(terminal), env=environment)
     stdin, stdout, stderr = theirs
     return subprocess.Popen(
         _command(wanted), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, env=environment

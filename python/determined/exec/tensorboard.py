@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from determined._compat import zip_strict
 from determined.exec import _measured, _service
 
 PACKAGES = ("tensorboard==2.20.0", "setuptools<81")  # it imports pkg_resources, which later ones do not have
@@ -59,7 +60,7 @@ def follow_machines(
     written = {f"{name}, machine": place / str(number) for number, name in enumerate(directories)}
     measured = [
         _measured.Measured(service, int(name.rpartition(" ")[2]), own, directory)
-        for (name, own), directory in zip(directories.items(), written.values(), strict=True)
+        for (name, own), directory in zip_strict(directories.items(), written.values())
     ]
     threading.Thread(target=_measured.follow, args=(measured,), daemon=True).start()
     return written

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from determined._compat import zip_strict
 from determined.common.api import Session
 from determined.experimental._checkpoint import Checkpoint
 from determined.experimental._order import CheckpointSortBy, OrderBy, TrialSortBy
@@ -25,10 +26,10 @@ def trial_answers(
     found = list(session.pages(f"{experiment}/trials", "trials", limit=page or _PAGE))
     whole = session.get(experiment)["experiment"]
     values = [here(answer, whole) for answer in found]
-    known = [(value, answer) for value, answer in zip(values, found, strict=True) if value is not None]
+    known = [(value, answer) for value, answer in zip_strict(values, found) if value is not None]
     known.sort(key=lambda pair: pair[0], reverse=order_by is OrderBy.DESCENDING)
     yield from (answer for _, answer in known)
-    yield from (answer for value, answer in zip(values, found, strict=True) if value is None)  # whichever way
+    yield from (answer for value, answer in zip_strict(values, found) if value is None)  # whichever way
 
 
 def _latest_metric(trial: Mapping[str, Any], experiment: Mapping[str, Any]) -> float | None:

@@ -9,9 +9,12 @@ import json
 import math
 import urllib.parse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from determined import _arguments, _metrics
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 class Resource(abc.ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 from determined.common import check
 from determined.common.api import Session
@@ -17,6 +17,9 @@ from determined.experimental._ranking import best_first
 from determined.experimental._resource import Resource, State, path_of, state_of, time_of
 from determined.experimental._trial_environment import TrialEnvironment
 from determined.experimental._trial_log import LogLevel
+
+if TYPE_CHECKING:
+    from typing import Self
 
 TrialState = State
 

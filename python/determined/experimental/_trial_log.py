@@ -43,8 +43,8 @@ def moment(name: str, value: int | str | datetime.datetime | None) -> str | None
         elif isinstance(value, datetime.datetime):
             found = value
         else:
-            found = datetime.datetime.fromtimestamp(value, datetime.UTC)
-        return found.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            found = datetime.datetime.fromtimestamp(value, datetime.timezone.utc)
+        return found.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     except (TypeError, OverflowError, ValueError):
         raise ValueError(
             f"{name} is {value!r}; it must be seconds since 1970, or a time such as '2026-05-14T09:30:00Z'"

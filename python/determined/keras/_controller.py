@@ -14,6 +14,7 @@ import numpy as np
 from keras.src.engine import data_adapter
 
 from determined import _metrics
+from determined._compat import zip_strict
 from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
 from determined._tensorflow import _rng
@@ -126,7 +127,7 @@ class TFKerasTrialController(TensorFlowController):
                 self._load_optimizers(path / _OPTIMIZERS)
         self._spread(model.weights)
         context.waiting.restore(own.get("waiting", []))
-        for generator, state in zip(self._generators(), own.get("generators", []), strict=False):
+        for generator, state in zip(self._generators(), own.get("generators", [])):
             generator.state.assign(state)
         options = context.fit_options
         self._callbacks = tf.keras.callbacks.CallbackList(
@@ -138,7 +139,7 @@ class TFKerasTrialController(TensorFlowController):
         )
         model.stop_training = False
         self._callbacks.on_train_begin({})
-        for one, state in zip(self._own, own.get("callbacks", []), strict=False):
+        for one, state in zip(self._own, own.get("callbacks", [])):
             one.load_state(state)
 
     def _training_set(self) -> Any:
@@ -196,7 +197,7 @@ class TFKerasTrialController(TensorFlowController):
             return
         values = ranks.broadcast([one.numpy() for one in variables] if ranks.is_chief else None)
         if not ranks.is_chief:
-            for variable, value in zip(variables, values, strict=True):
+            for variable, value in zip_strict(variables, values):
                 variable.assign(value)
 
     # ---- training and validation ----
@@ -304,7 +305,7 @@ class TFKerasTrialController(TensorFlowController):
                         f"{len(variables)} variables, as in this trial",
                         "a trial can only resume with the models, optimizers and shapes that it was saved with",
                     )
-                for variable, value in zip(variables, saved, strict=True):
+                for variable, value in zip_strict(variables, saved):
                     variable.assign(value)
 
     def _own_state(self) -> dict[str, Any]:

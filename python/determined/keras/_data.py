@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 
+from determined._compat import zip_strict
 from determined._ranks._distributed import DistributedContext
 from determined._tensorflow import _rng
 from determined._tensorflow._framework import tf
 from determined.common import check
 from determined.errors import InvalidDataTypeException
 
-ArrayLike = np.ndarray | list[np.ndarray] | dict[str, np.ndarray]
+ArrayLike = Union[np.ndarray, list[np.ndarray], dict[str, np.ndarray]]
 """One array, or one for each input or output of a model."""
-InputData = tf.keras.utils.Sequence | tf.data.Dataset | tuple[Any, ...]
+InputData = Union[tf.keras.utils.Sequence, tf.data.Dataset, tuple[Any, ...]]
 """What the methods of a ``TFKerasTrial`` return: a sequence, a data set, ``(x, y)`` or ``(x, y, sample_weights)``."""
 
 
@@ -117,7 +118,7 @@ def batches_of(data: Any, batch_size: int, method: str) -> Batches | None:
         return Batches(len(data), lambda number: _structured(data[number]), data.on_epoch_end, alike=False, seen=seen)
     if isinstance(data, tuple) and len(data) in (2, 3):
         arrays = _structured(data)
-        for given, taken in zip((one for one in data if one is not None), arrays, strict=True):
+        for given, taken in zip_strict((one for one in data if one is not None), arrays):
             if any(one.ndim == 0 for one in tf.nest.flatten(taken)):
                 raise _not_taken(given, method)
         sizes = {len(one) for one in tf.nest.flatten(arrays)}
@@ -170,12 +171,12 @@ def open_shapes(example: Any, model: Any) -> Any:
     x, *rest = example if isinstance(example, tuple) else (example,)
     inputs = list(getattr(model, "inputs", None) or ())
     if isinstance(x, dict):
-        named = dict(zip(getattr(model, "input_names", ()), inputs, strict=False))
+        named = dict(zip(getattr(model, "input_names", ()), inputs))
         inputs = [named.get(name) for name in sorted(x)]
     flat = tf.nest.flatten(x)
     if len(inputs) != len(flat):
         inputs = [None] * len(flat)
-    opened = [_open(one, _fixed(given, one.ndim)) for one, given in zip(flat, inputs, strict=True)]
+    opened = [_open(one, _fixed(given, one.ndim)) for one, given in zip_strict(flat, inputs)]
     packed = tf.nest.pack_sequence_as(x, opened)
     others = tf.nest.map_structure(lambda one: _open(one, [1] * one.ndim), rest)
     return (packed, *others) if isinstance(example, tuple) else packed
@@ -187,5 +188,5 @@ def _fixed(given: Any, rank: int) -> list[int | None]:
 
 
 def _open(one: Any, fixed: list[int | None]) -> Any:
-    axes = [size if size == known else None for size, known in zip(one.shape, fixed, strict=True)]
+    axes = [size if size == known else None for size, known in zip_strict(one.shape, fixed)]
     return tf.TensorShape([None, *axes[1:]][: one.ndim])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from determined._compat import zip_strict
 from determined.common import check
 
 
@@ -82,5 +83,5 @@ class Collector:
         arrived: dict[int, Any] = {}
         for waiting in by_kind.values():
             values = torch.stack([later.tensor for later in waiting]).tolist()
-            arrived.update((id(later), value) for later, value in zip(waiting, values, strict=True))
+            arrived.update((id(later), value) for later, value in zip_strict(waiting, values))
         return arrived

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, TypeAlias, Union
+from typing import Any, Union
 
 import numpy as np
 import torch
 
 logger = logging.getLogger("determined.pytorch")
 
-TorchData: TypeAlias = Union[dict[str, torch.Tensor], "list[Any]", "tuple[Any, ...]", torch.Tensor]
+TorchData = Union[dict[str, torch.Tensor], "list[Any]", "tuple[Any, ...]", torch.Tensor]
 """What a data loader yields and ``train_batch`` gets: tensors, or dicts, lists and tuples of them."""
 
 _NUMERIC = frozenset("fciub")

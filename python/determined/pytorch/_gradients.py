@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from determined._compat import zip_strict
 from determined.common import check
 
 BUCKET_BYTES = 25 << 20
@@ -42,7 +43,7 @@ class _Bucket:
         if len(grads) == len(self.params):
             torch._foreach_copy_(self.views, grads)
         else:
-            for view, p in zip(self.views, self.params, strict=True):
+            for view, p in zip_strict(self.views, self.params):
                 view.zero_() if p.grad is None else view.copy_(p.grad)
         self.flat.div_(size)
         self.work = dist.all_reduce(self.flat, async_op=True)
@@ -208,7 +209,7 @@ class GradientExchange:
             return
         assert self._presence is not None
         elsewhere = self._presence.tolist()
-        for p, view, gone, count in zip(self._ordered, views, absent, elsewhere, strict=True):
+        for p, view, gone, count in zip_strict(self._ordered, views, absent, elsewhere):
             if not gone:
                 assert p.grad is not None
                 p.grad.copy_(view)

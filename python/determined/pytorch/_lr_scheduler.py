@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import warnings
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
@@ -37,7 +37,7 @@ class LRScheduler:
     With a ``frequency`` of n, it steps only at every n-th batch, epoch or optimizer step.
     """
 
-    StepMode: TypeAlias = StepMode
+    StepMode = StepMode
 
     def __init__(self, scheduler: Any, step_mode: _StepMode, frequency: int = 1) -> None:
         if scheduler is None:

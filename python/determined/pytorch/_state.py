@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from determined._compat import zip_strict
 from determined._definition import _trial_files
 from determined.common import check
 from determined.pytorch._context import PyTorchTrialContext
@@ -111,7 +112,7 @@ def load_models(context: PyTorchTrialContext, state: dict[str, Any]) -> None:
             "a trial can only resume with the models, optimizers and shapes that it was saved with",
         )
     with torch.no_grad():
-        for parameter, value in zip(others, saved, strict=True):
+        for parameter, value in zip_strict(others, saved):
             parameter.copy_(value)
 
 
@@ -127,7 +128,7 @@ def _load_each(kind: str, things: list[Any], states: list[Any]) -> None:
             f"{len(things)}, as this trial has",
             "a trial can only resume with the models, optimizers and shapes that it was saved with",
         )
-    for thing, state in zip(things, states, strict=True):
+    for thing, state in zip_strict(things, states):
         thing.load_state_dict(state)
 
 
@@ -137,7 +138,7 @@ def gradients(context: PyTorchTrialContext) -> list[torch.Tensor | None]:
 
 
 def restore_gradients(context: PyTorchTrialContext, saved: list[torch.Tensor | None]) -> None:
-    for parameter, gradient in zip(_parameters(context), saved, strict=True):
+    for parameter, gradient in zip_strict(_parameters(context), saved):
         parameter.grad = None if gradient is None else gradient.to(parameter.device)
 
 

@@ -87,7 +87,7 @@ class Epoch(TrainUnit):
         return epoch_length
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class _Plan:
     """The arguments of ``fit``."""
 

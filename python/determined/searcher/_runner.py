@@ -10,7 +10,7 @@ import pathlib
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Optional, TypeVar, Union
 
 from determined.common.api import errors
 from determined.experimental._determined import Determined, config_text
@@ -27,9 +27,9 @@ logger = logging.getLogger("determined.searcher")
 
 T = TypeVar("T")
 
-Config = str | os.PathLike[str] | Mapping[str, Any]
+Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 """The configuration of an experiment: the path of a YAML file, or a dict."""
-Includes = Iterable[str | os.PathLike[str]] | None
+Includes = Optional[Iterable[Union[str, "os.PathLike[str]"]]]
 
 _STATE = "state.json"
 _METHOD = "method"

@@ -6,6 +6,7 @@ import abc
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from determined._compat import zip_strict
 from determined.tensorpack._framework import tp
 
 
@@ -40,4 +41,4 @@ class NamedTensorsEvaluator(Evaluator):
         self._tensors = tp.tfutils.common.get_tensors_by_names(self._names)
 
     def compute_validation_metrics(self) -> Mapping[str, Any]:
-        return dict(zip(self._names, self.trainer.sess.run(self._tensors), strict=True))
+        return dict(zip_strict(self._names, self.trainer.sess.run(self._tensors)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from determined._compat import zip_strict
 from determined.tensorpack._framework import tp, v1
 
 
@@ -68,7 +69,7 @@ class Trainer(tp.SimpleTrainer):  # type: ignore[misc]
     def step(self, batch: int) -> dict[str, Any]:
         """Trains on one batch, and returns its metrics."""
         found = self.hooked_sess.run(self._fetches, {self._batch: batch} if self._batch is not None else None)
-        return {name: _plain(value) for name, value in zip(self._names, found, strict=False)}
+        return {name: _plain(value) for name, value in zip(self._names, found)}
 
     def initialize_hooks(self) -> None:
         hooks = [tp.callbacks.CallbackToHook(one) for one in self._callbacks.cbs if _has_part_in_runs(one)]
@@ -109,7 +110,7 @@ class Means(tp.callbacks.Inferencer):  # type: ignore[misc]
 
     def _on_fetches(self, results: list[Any]) -> None:
         self.count += 1
-        for name, value in zip(self._names, results, strict=True):
+        for name, value in zip_strict(self._names, results):
             if np.ndim(value) != 0:
                 raise ValueError(f"validation metric {name!r} has the shape {np.shape(value)}; it must be a number")
             self.sums[name] += float(value)

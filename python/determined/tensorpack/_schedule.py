@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bisect
-import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from determined._compat import pairwise
 from determined.tensorpack._framework import tp
 
 _INTERPOLATED = ("interp", "linear")
@@ -47,7 +47,7 @@ class ScheduleSetter(tp.callbacks.HyperParamSetter):  # type: ignore[misc]
                 raise ValueError(
                     f'the SchedulePoint at step {one.point} has interp {one.interp!r}; it must be None or "interp"'
                 )
-        for left, right in itertools.pairwise(points):
+        for left, right in pairwise(points):
             if left.point == right.point:
                 raise ValueError(f"the schedule of {param!r} has two points at step {left.point}")
         self.schedule = points

@@ -82,7 +82,8 @@ Result<void> PilotBundle::collect() {
   }
   if (const fs::path directory = python_directory(); !directory.empty()) {
     take(directory / "determined", "python/determined");
-    if (const auto libraries = directory / "determined_cpp.libs"; fs::exists(libraries, failed))  // of a wheel
+    if (const auto libraries = directory / "determined_cpp.libs";
+        fs::exists(libraries, failed))  // of a wheel
       take(libraries, "python/determined_cpp.libs");
     for (const auto& entry : fs::recursive_directory_iterator(directory / "determined", failed))
       if (entry.is_regular_file(failed) && entry.path().extension() != ".pyc")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from determined._compat import StrEnum
 
 if TYPE_CHECKING:
     from determined.common.api import bindings
 
 
-class PageOpts(enum.StrEnum):
+class PageOpts(StrEnum):
     """How many pages to read."""
 
     single = "1"

@@ -67,7 +67,7 @@ class LogShipper:
             "log": line,
             "stdtype": stream,
             "rankId": self._rank,
-            "timestamp": datetime.datetime.now(datetime.UTC).isoformat(),
+            "timestamp": datetime.datetime.now(datetime.timezone.utc).isoformat(),
         }
         with self._lock:
             self._lines.append(entry)

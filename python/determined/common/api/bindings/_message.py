@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import enum
 import functools
 import math
-import types
+import sys
 import typing
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from determined._compat import StrEnum, dataclass_transform
 from determined.common.api import errors
+
+if TYPE_CHECKING:
+    from typing import Self
 
 Json = dict[str, Any]
 Convert = Callable[[Any], Any]
 
 
-class Enumeration(enum.StrEnum):
+class Enumeration(StrEnum):
     """A member is its text on the wire. A text that this version does not know becomes a member of its own."""
 
     @classmethod
@@ -38,7 +41,7 @@ class _Member(typing.NamedTuple):
     read: Convert | None  # None: as it is
 
 
-@typing.dataclass_transform(kw_only_default=True)
+@dataclass_transform(kw_only_default=True)
 class Message:
     """A JSON object of the API with typed members, all given by keyword.
 
@@ -97,15 +100,18 @@ class Message:
     def _members(cls) -> tuple[_Member, ...]:
         """Read from the annotations at the first use, which keeps the import fast."""
         if cls._of_class is None:
-            hints = {name: hint for name, hint in typing.get_type_hints(cls).items() if not name.startswith("_")}
-            cls._of_class = tuple(_Member(name, not hasattr(cls, name), _reader(hint)) for name, hint in hints.items())
+            names = vars(sys.modules[cls.__module__])
+            hints = {name: text for name, text in cls.__annotations__.items() if not name.startswith("_")}
+            cls._of_class = tuple(
+                # Python 3.9 cannot evaluate "| None".
+                _Member(name, not hasattr(cls, name), _reader(eval(text.replace(" | None", ""), names)))
+                for name, text in hints.items()
+            )
         return cls._of_class
 
 
 def _reader(hint: Any) -> Convert | None:
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if origin is types.UnionType:
-        return _reader(inner[0])
     if origin in (list, dict):
         item = _reader(inner[-1])
         return item and functools.partial(_read_list if origin is list else _read_dict, item)
