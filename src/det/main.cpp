@@ -8,6 +8,8 @@ int main(int argc, char** argv) {
   using namespace det;
   const std::vector<cli::ExtraCommand> commands = {
       {"up", "Start a master and an agent on this machine", commands::up},
+      {"init", "Make a project to start from", commands::init},
+      {"doctor", "Check what this machine has for training", commands::doctor_command},
       {"master", "Start a master", commands::master},
       {"agent", "Start an agent", commands::agent},
       {"backup", "Back up the state of a master, even while it runs", commands::backup},
