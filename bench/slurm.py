@@ -16,8 +16,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tests" / "e2e"), str(HERE.parent / "tests" / "e2e" / "elastic")]
 
 from cluster import PYTHON, wait_until  # noqa: E402
+from engine_pool import NOISY  # noqa: E402
 from slurm import Slurm  # noqa: E402
-from slurm_pool import NOISY, SlurmCluster  # noqa: E402
+from slurm_pool import SlurmCluster  # noqa: E402
 
 BATCHES = 20
 SCRIPT = f"""{PYTHON} - <<'END'

@@ -10,6 +10,28 @@ import time
 import urllib.parse
 from typing import Any
 
+from determined._info import ClusterInfo, TrialInfo
+
+
+def info_of(master: SmallMaster, agent_id: str, run: int) -> ClusterInfo:
+    """What a process of trial 7 knows of the cluster of this master."""
+    trial = TrialInfo(
+        trial_id=7, experiment_id=3, trial_seed=0, hparams={}, experiment_config={}, trial_run_id=run, steps_completed=0
+    )
+    return ClusterInfo(
+        master_url=master.url,
+        cluster_id="c",
+        agent_id=agent_id,
+        slot_ids=[],
+        task_id="3.x",
+        allocation_id=f"3.x.{run}",
+        session_token="token",
+        task_type="TRIAL",
+        latest_checkpoint=None,
+        warm_start=False,
+        trial_info=trial,
+    )
+
 
 class SmallMaster:
     """Serves on a port of its own until closed."""

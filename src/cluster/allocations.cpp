@@ -233,7 +233,6 @@ Outcome Cluster::on(const AgentJoined& event, Step& step) {
     if (!allotment.granted) allotment.granted = step.now;
     if (allotment.state < elastic::State::Running) allotment.state = elastic::State::Running;
     allotment.joined = true;
-    put(allotment, step);
   }
   return {};
 }

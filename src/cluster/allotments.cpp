@@ -98,16 +98,12 @@ void Cluster::due_of_pools(Time now, std::vector<Event>& events) const {
       events.push_back(AllotmentReleased{id, "the pool has no provider any more"});
 }
 
-void Cluster::put(const Allotment& allotment, Step& step) {
-  step.effects.push_back(PutAllotment{allotment});
-}
-
 // ---- what is decided -------------------------------------------------------
 
 Outcome Cluster::on(const AllotmentRequested& event, Step& step) {
   const auto id = std::to_string(next_allotment_++);
   Allotment allotment{.id = id, .pool = event.pool, .nodes = event.nodes, .requested = step.now};
-  put(allotments_.emplace(id, std::move(allotment)).first->second, step);
+  allotments_.emplace(id, std::move(allotment));
   step.effects.push_back(WakeProvider{event.pool});
   return {};
 }
@@ -117,7 +113,6 @@ Outcome Cluster::on(const AllotmentReleased& event, Step& step) {
   if (found == allotments_.end() || found->second.state == State::Releasing) return {};
   found->second.state = State::Releasing;
   found->second.why_released = event.why;
-  put(found->second, step);
   for (const auto& agent : agents_of(event.id)) agent_leaves(agent, event.why, step);
   step.effects.push_back(WakeProvider{found->second.pool});
   return {};
@@ -127,7 +122,6 @@ Outcome Cluster::on(const AllotmentLeaving& event, Step& step) {
   const auto found = allotments_.find(event.id);
   if (found == allotments_.end() || found->second.leaving) return {};
   found->second.leaving = true;
-  put(found->second, step);
   for (const auto& agent : agents_of(event.id)) agent_leaves(agent, "its time limit is near", step);
   return {};
 }
@@ -135,10 +129,8 @@ Outcome Cluster::on(const AllotmentLeaving& event, Step& step) {
 Outcome Cluster::on(const AgentLeaving& event, Step& step) {
   const auto found = agents_.find(event.agent);
   if (found == agents_.end() || !found->second.connected) return {};
-  if (const auto allotment = allotments_.find(found->second.allotment); allotment != allotments_.end()) {
+  if (const auto allotment = allotments_.find(found->second.allotment); allotment != allotments_.end())
     allotment->second.leaving = true;
-    put(allotment->second, step);
-  }
   agent_leaves(event.agent, event.why, step);
   return {};
 }
@@ -161,6 +153,14 @@ void Cluster::agent_leaves(const std::string& id, const std::string& why, Step& 
 
 // ---- what engines say ------------------------------------------------------
 
+/// The machines are gone, and their agents with them: nobody comes back under these names.
+void Cluster::lose_agents_of(const std::string& allotment, const std::string& why, Step& step) {
+  for (const auto& agent : agents_of(allotment)) {
+    lose_agent(agent, fmt::format("agent {} was lost: {}", agent, why), step);
+    agents_.take(agent);
+  }
+}
+
 Outcome Cluster::on(const AllotmentReported& event, Step& step) {
   const auto found = allotments_.find(event.id);
   if (found == allotments_.end()) return {};
@@ -173,17 +173,13 @@ Outcome Cluster::on(const AllotmentReported& event, Step& step) {
     if (allotment.state < State::Running) allotment.state = State::Running;
   } else if (allotment.state != State::Releasing) {
     if (allotment.state == State::Running) {  // back in the queue, and what it ran is gone
-      for (const auto& agent : agents_of(event.id)) {
-        lose_agent(agent, fmt::format("agent {} was lost: {}", agent, event.reason), step);
-        agents_.take(agent);
-      }
+      lose_agents_of(event.id, event.reason, step);
       allotment.claims.clear();
       allotment.joined = allotment.leaving = false;
       allotment.granted.reset();
     }
     allotment.state = State::Pending;
   }
-  put(allotment, step);
   return {};
 }
 
@@ -191,10 +187,7 @@ Outcome Cluster::on(const AllotmentEnded& event, Step& step) {
   const auto found = allotments_.find(event.id);
   if (found == allotments_.end()) return {};
   auto allotment = found->second;
-  for (const auto& agent : agents_of(event.id)) {
-    lose_agent(agent, fmt::format("agent {} was lost: {}", agent, event.why), step);
-    agents_.take(agent);
-  }
+  lose_agents_of(event.id, event.why, step);
   allotments_.erase(event.id);
   // What ends within a minute, unasked, is no machine to count on.
   const bool short_lived = !allotment.granted || step.now - *allotment.granted < 60 * kSecond;
@@ -205,7 +198,6 @@ Outcome Cluster::on(const AllotmentEnded& event, Step& step) {
     failures.last = step.now;
     failures.why = gives_up ? allotment.why_released : event.why;
   }
-  step.effects.push_back(PutAllotment{allotment, step.now, event.why});
   step.place = true;
   return {};
 }
@@ -224,7 +216,6 @@ Outcome Cluster::on(const AllotmentClaimed& event, Step& step) {
     return refuse(Error(
         ErrorCode::PermissionDenied,
         fmt::format("the token of allotment {} has already been used for node {}", event.id, event.node)));
-  if (fresh) put(allotment, step);
   return {};
 }
 
@@ -232,14 +223,15 @@ Outcome Cluster::on(const AllotmentClaimed& event, Step& step) {
 
 std::string Cluster::machines_awaited(const std::string& pool) const {
   const auto& settings = this->pool(pool);
+  std::map<std::string, int> joined;
+  for (const auto& [id, agent] : agents_)
+    if (agent.connected && !agent.allotment.empty()) ++joined[agent.allotment];
   int count = 0, others = 0;
   std::string reason;
   for (const auto& [id, allotment] : allotments_) {
-    const auto here = [&id = id](const auto& entry) {
-      return entry.second.allotment == id && entry.second.connected;
-    };
-    const int missing = allotment.nodes - static_cast<int>(std::ranges::count_if(agents_, here));
-    if (allotment.pool != pool || allotment.state == State::Releasing || missing <= 0) continue;
+    if (allotment.pool != pool || allotment.state == State::Releasing) continue;
+    const int missing = allotment.nodes - joined[id];
+    if (missing <= 0) continue;
     count += missing;
     if (reason.empty())
       reason = allotment.reason;

@@ -267,7 +267,7 @@ class Cluster {
   void clear_agent(const std::string& id, std::optional<int> slot, bool only_idle, const std::string& why,
                    Step& step);
   void agent_leaves(const std::string& id, const std::string& why, Step& step);
-  void put(const elastic::Allotment& allotment, Step& step);
+  void lose_agents_of(const std::string& allotment, const std::string& why, Step& step);
   std::vector<std::string> agents_of(const std::string& allotment) const;
   void due_of_pools(Time now, std::vector<Event>& events) const;
   bool could_fit_elastically(const std::string& allocation_id) const;

@@ -435,12 +435,6 @@ struct RewindTrial {
 struct PutTask {
   task::TaskRecord record;
 };
-/// An allotment as it is now; with `ended`, for the last time.
-struct PutAllotment {
-  elastic::Allotment allotment;
-  std::optional<Time> ended{};
-  std::string why_ended{};
-};
 /// The provider of the pool has something to do; without a pool, somebody may need machines, and what is due
 /// shall be decided now.
 struct WakeProvider {
@@ -470,6 +464,6 @@ struct CollectCheckpoints {
 
 using Effect = std::variant<PutExperiment, PutSearch, PutTrial, PutAllocation, PutCheckpoint, PutUnmanaged,
                             RewindTrial, PutTask, LogNote, WakeAgent, WakeTrial, WakeSearch, WakeAllocation,
-                            CollectCheckpoints, PutAllotment, WakeProvider>;
+                            CollectCheckpoints, WakeProvider>;
 
 }  // namespace det::cluster

@@ -1,8 +1,6 @@
 #include "det/det/slurm_up.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <boost/asio/ip/host_name.hpp>
 #include <fstream>
@@ -11,28 +9,9 @@
 #include "det/http/tls/self_signed.h"
 #include "det/master/administration/section.h"
 #include "det/master/identity/secret.h"
+#include "det/master/identity/secret_files.h"
 
 namespace det::commands {
-namespace {
-
-Result<void> write_private(const std::filesystem::path& path, const std::string& text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written =
-      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (file >= 0) ::close(file);
-  if (!written)
-    return fail(ErrorCode::Unavailable, "cannot write {}: {}", path.string(), std::strerror(errno));
-  return {};
-}
-
-std::string line_of(const std::filesystem::path& path) {
-  std::string line;
-  std::ifstream file(path);
-  std::getline(file, line);
-  return line;
-}
-
-}  // namespace
 
 void SlurmUp::add_to(CLI::App& app) {
   const std::string group = "Slurm";
@@ -92,25 +71,25 @@ Result<void> SlurmUp::prepare(master::MasterOptions& options, bool port_given, b
   if (!address_given) options.address = "0.0.0.0";
   host_ = boost::asio::ip::host_name();
   if (!port_given) {
-    const auto known = line_of(directory_ / "port");  // jobs that wait know it
+    const auto known = master::first_line(directory_ / "port");  // jobs that wait know it
     options.port = known.empty() ? std::uint16_t{0} : static_cast<std::uint16_t>(std::atoi(known.c_str()));
   }
   if (options.tls_certificate.empty()) {
     options.tls_certificate = (directory_ / "master.pem").string();
     options.tls_key = (directory_ / "master.key").string();
     if (!std::filesystem::exists(options.tls_key)) {
-      const auto made =
-          http::make_self_signed(options.tls_certificate, options.tls_key, {host_, "localhost", "127.0.0.1"});
-      if (!made) return made;
+      DET_TRY(const auto made, http::make_self_signed({host_, "localhost", "127.0.0.1"}));
+      for (const auto& [file, text] :
+           {std::pair(options.tls_certificate, made.certificate), {options.tls_key, made.key}})
+        if (const auto written = master::write_private(file, text); !written) return written;
     }
   }
-  auto password = line_of(directory_ / "password");
-  if (password.empty()) {
-    password = master::random_secret().substr(0, 24);
-    DET_TRY([[maybe_unused]] const auto kept,
-            write_private(directory_ / "password", password + "\n").map([] { return true; }));
+  options.first_password = master::first_line(directory_ / "password");
+  if (options.first_password.empty()) {
+    options.first_password = master::random_secret().substr(0, 24);
+    const auto kept = master::write_private(directory_ / "password", options.first_password + "\n");
+    if (!kept) return kept;
   }
-  options.first_password = password;
 
   settings.agent_options = {"--python", default_python()};
   if (const auto path = default_python_path(); !path.empty())
@@ -125,7 +104,7 @@ Result<void> SlurmUp::prepare(master::MasterOptions& options, bool port_given, b
 std::string SlurmUp::announcement(const master::Master& server) const {
   const auto port = server.port();
   const auto environment = directory_ / "environment";
-  const auto written = write_private(
+  const auto written = master::write_private(
       environment, fmt::format("# Of the master of this directory: . {0}\nexport DET_MASTER=https://{1}:{2}\n"
                                "export DET_MASTER_CERT_FILE='{3}/master.pem'\nexport DET_USER=determined\n"
                                "export DET_PASS=\"$(cat '{3}/password')\"\n",

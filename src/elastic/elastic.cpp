@@ -8,13 +8,20 @@
 namespace det::elastic {
 namespace {
 
+/// What of an allotment the decision is made of.
+struct Standing {
+  int joined = 0;  ///< of its nodes
+  bool busy = false;
+  Time idle_since{};  ///< the last of those that joined, where none is busy
+  bool used = false;  ///< a request was packed into one of its nodes
+};
+
 /// Free slots of one machine that is there, on its way, or about to be asked for.
 struct Room {
   int free = 0;
-  std::size_t owner = 0;  ///< the place of its allotment
-  bool whole = false;     ///< nothing runs on it
-  bool used = false;      ///< a request was packed into it
-  std::string agent{};    ///< empty: it is not there yet
+  Standing* owner = nullptr;  ///< null: about to be asked for
+  bool whole = false;         ///< nothing runs on it
+  std::string agent{};        ///< empty: it is not there yet
 };
 
 class Planner {
@@ -45,25 +52,32 @@ class Planner {
           *a.ends + -limits_.grace_period * kSecond <= now_)
         leaving_.insert(a.id);
     }
+    standings_.resize(pool_.allotments.size());
     std::map<std::string, std::size_t> places;
-    for (std::size_t i = 0; i < pool_.allotments.size(); ++i) places[allotment(i).id] = i;
-    std::vector<int> joined(pool_.allotments.size());
+    for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
+      places[allotment(i).id] = i;
+      standings_[i].idle_since = allotment(i).requested;
+    }
     for (const auto& node : pool_.nodes) {
       const auto place = places.find(node.allotment);
       if (place == places.end()) continue;
-      ++joined[place->second];
+      auto& standing = standings_[place->second];
+      ++standing.joined;
+      if (node.idle_since)
+        standing.idle_since = std::max(standing.idle_since, *node.idle_since);
+      else
+        standing.busy = true;
       if (takes_work(allotment(place->second)))
         there_.push_back({.free = node.free,
-                          .owner = place->second,
+                          .owner = &standing,
                           .whole = node.idle_since.has_value(),
                           .agent = node.agent});
     }
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
       if (!takes_work(allotment(i))) continue;
-      for (int k = joined[i]; k < allotment(i).nodes; ++k)
-        coming_.push_back({.free = limits_.slots_per_node, .owner = i, .whole = true});
+      for (int k = standings_[i].joined; k < allotment(i).nodes; ++k)
+        coming_.push_back({.free = limits_.slots_per_node, .owner = &standings_[i], .whole = true});
     }
-    joined_ = std::move(joined);
   }
 
   void end_of_time() {
@@ -73,7 +87,7 @@ class Planner {
       if (a.state != State::Running) continue;
       if (a.leaving && all_idle(i))
         release(i, "its time is almost over");
-      else if (joined_[i] == 0 && a.granted && now_ - *a.granted >= limits_.start_timeout * kSecond)
+      else if (standings_[i].joined == 0 && a.granted && now_ - *a.granted >= limits_.start_timeout * kSecond)
         release(i, fmt::format("no agent has joined within {} s of its start", limits_.start_timeout));
     }
   }
@@ -110,23 +124,22 @@ class Planner {
     if (room == nullptr) room = best(new_, demand);
     if (room == nullptr) {
       if (!may_add(1)) return false;
-      // Nodes come as their jobs do.
-      const int together = std::min(limits_.nodes_per_job, limits_.max_nodes - nodes_ - added_);
-      for (int i = 0; i < together; ++i)
-        new_.push_back({.free = limits_.slots_per_node, .owner = 0, .whole = true});
-      requests_.push_back(together);
-      added_ += together;
+      for (int i = add_job(); i > 0; --i) new_.push_back({.free = limits_.slots_per_node, .whole = true});
       room = best(new_, demand);
     }
-    room->free -= demand.slots;
-    room->used = true;
-    room->whole = false;
+    use(*room, demand.slots);
     return true;
+  }
+
+  static void use(Room& room, int slots) {
+    room.free -= slots;
+    room.whole = false;
+    if (room.owner != nullptr) room.owner->used = true;
   }
 
   /// Nodes that come together count for a gang; single ones do not, lest it hold some and wait for others.
   bool pack_gang(int nodes) {
-    std::map<std::size_t, std::vector<Room*>> whole;
+    std::map<const Standing*, std::vector<Room*>> whole;  // in the order of the allotments
     for (auto& room : coming_)
       if (room.whole) whole[room.owner].push_back(&room);
     for (auto& room : there_)
@@ -134,7 +147,7 @@ class Planner {
     for (auto& [owner, rooms] : whole) {
       if (static_cast<int>(rooms.size()) < nodes) continue;
       rooms.resize(static_cast<std::size_t>(nodes));
-      for (auto* room : rooms) room->free = 0, room->whole = false, room->used = true;
+      for (auto* room : rooms) use(*room, room->free);
       return true;
     }
     if (may_add(nodes)) {
@@ -159,7 +172,7 @@ class Planner {
     for (std::size_t i = 0; i < pool_.allotments.size() && short_of > 0; ++i)
       if (!takes_work(allotment(i))) short_of -= allotment(i).nodes;  // they go anyway
     for (std::size_t i = 0; i < pool_.allotments.size() && short_of > 0; ++i) {
-      if (!takes_work(allotment(i)) || is_used(i)) continue;
+      if (!takes_work(allotment(i)) || standings_[i].used) continue;
       const bool waits = allotment(i).state != State::Running;
       if (!waits && !all_idle(i)) continue;
       release(i, fmt::format("a request for {} nodes needs its place", nodes));
@@ -169,34 +182,18 @@ class Planner {
 
   // ---- what goes back ------------------------------------------------------
 
-  bool is_used(std::size_t place) const {
-    const auto of_it = [&](const Room& room) { return room.owner == place && room.used; };
-    return std::ranges::any_of(there_, of_it) || std::ranges::any_of(coming_, of_it);
-  }
-
-  /// Whether all of its nodes have joined and run nothing.
-  bool all_idle(std::size_t place) const {
-    for (const auto& node : pool_.nodes)
-      if (node.allotment == allotment(place).id && !node.idle_since) return false;
-    return joined_[place] > 0;
-  }
-
-  Time idle_since(std::size_t place) const {
-    Time latest = allotment(place).requested;
-    for (const auto& node : pool_.nodes)
-      if (node.allotment == allotment(place).id) latest = std::max(latest, *node.idle_since);
-    return latest;
-  }
+  /// Whether some of its nodes have joined, and none runs anything.
+  bool all_idle(std::size_t place) const { return standings_[place].joined > 0 && !standings_[place].busy; }
 
   void give_back() {
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
       const auto& a = allotment(i);
-      if (!takes_work(a) || released_.contains(i) || is_used(i)) continue;
+      if (!takes_work(a) || released_.contains(i) || standings_[i].used) continue;
       if (is_of_minimum(a)) continue;
       if (a.state != State::Running && now_ - a.requested >= kWithdrawAfter * kSecond)
         release(i, "nobody needs it any more");
       else if (a.state == State::Running && all_idle(i) &&
-               now_ - idle_since(i) >= limits_.idle_timeout * kSecond)
+               now_ - standings_[i].idle_since >= limits_.idle_timeout * kSecond)
         release(i, fmt::format("idle for {} s", limits_.idle_timeout));
     }
   }
@@ -221,11 +218,15 @@ class Planner {
     nodes_staying_ = 0;
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i)
       if (takes_work(allotment(i)) && !released_.contains(i)) nodes_staying_ += allotment(i).nodes;
-    while (nodes_staying_ + added_ < limits_.min_nodes && nodes_ + added_ < limits_.max_nodes) {
-      const int together = std::min(limits_.nodes_per_job, limits_.max_nodes - nodes_ - added_);
-      requests_.push_back(together);
-      added_ += together;
-    }
+    while (nodes_staying_ + added_ < limits_.min_nodes && nodes_ + added_ < limits_.max_nodes) add_job();
+  }
+
+  /// Asks for nodes that no gang needs, which come as their jobs do; their number.
+  int add_job() {
+    const int together = std::min(limits_.nodes_per_job, limits_.max_nodes - nodes_ - added_);
+    requests_.push_back(together);
+    added_ += together;
+    return together;
   }
 
   void ask() {
@@ -253,7 +254,7 @@ class Planner {
   int added_ = 0;          ///< by this decision
   std::set<std::string> leaving_;
   std::set<std::size_t> released_;
-  std::vector<int> joined_;
+  std::vector<Standing> standings_;  ///< of the allotments, in their order
   std::vector<Room> there_, coming_, new_;
   std::vector<int> requests_;
 };

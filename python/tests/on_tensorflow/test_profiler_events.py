@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from small_master import SmallMaster
+from small_master import SmallMaster, info_of
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from determined import core
-from determined._info import ClusterInfo, TrialInfo
 from determined.core._connection import Master
 from determined.core._profiler import ProfilerContext
 from determined.exec._measured import Measured
@@ -24,25 +23,6 @@ def master() -> Iterator[SmallMaster]:
     small = SmallMaster([1])
     yield small
     small.close()
-
-
-def info_of(master: SmallMaster) -> ClusterInfo:
-    trial = TrialInfo(
-        trial_id=7, experiment_id=3, trial_seed=0, hparams={}, experiment_config={}, trial_run_id=1, steps_completed=0
-    )
-    return ClusterInfo(
-        master_url=master.url,
-        cluster_id="c",
-        agent_id="agent-a",
-        slot_ids=[],
-        task_id="3.x",
-        allocation_id="3.x.1",
-        session_token="token",
-        task_type="TRIAL",
-        latest_checkpoint=None,
-        warm_start=False,
-        trial_info=trial,
-    )
 
 
 def wait_for(condition: Callable[[], Any]) -> None:
@@ -60,7 +40,9 @@ def curves(directory: pathlib.Path) -> dict[str, list[tuple[int, float]]]:
 
 def test_the_measurements_of_a_trial_are_among_its_event_files(master: SmallMaster, tmp_path: pathlib.Path) -> None:
     board = Board(tmp_path, "c", 3, 7, apart=True)
-    profiler = ProfilerContext(core.DistributedContext.single(), info_of(master), Master(master.url, "token"), board)
+    profiler = ProfilerContext(
+        core.DistributedContext.single(), info_of(master, "agent-a", 1), Master(master.url, "token"), board
+    )
     profiler.on(sampling_interval=0.1, samples_per_report=2)
     wait_for(lambda: len(master.metrics("memory")) >= 3)
     profiler.off()
@@ -79,7 +61,9 @@ def test_the_measurements_of_a_trial_are_among_its_event_files(master: SmallMast
 
 def test_the_profiler_can_be_switched_on_again(master: SmallMaster, tmp_path: pathlib.Path) -> None:
     board = Board(tmp_path, "c", 3, 7, apart=True)
-    profiler = ProfilerContext(core.DistributedContext.single(), info_of(master), Master(master.url, "token"), board)
+    profiler = ProfilerContext(
+        core.DistributedContext.single(), info_of(master, "agent-a", 1), Master(master.url, "token"), board
+    )
     for reports in (1, 3):
         profiler.on(sampling_interval=0.1, samples_per_report=1)
         wait_for(lambda count=reports: len(master.metrics("network")) >= count)  # type: ignore[misc]

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from small_master import SmallMaster
+from small_master import SmallMaster, info_of
 
 from determined import core
-from determined._info import ClusterInfo, TrialInfo
 from determined._run._local import DirectoryStorage
 from determined.core._connection import Master
 from determined.core._profiler import Machine, ProfilerContext, average
@@ -31,25 +30,6 @@ def master() -> Iterator[SmallMaster]:
     served = SmallMaster([1])
     yield served
     served.close()
-
-
-def info_of(master: SmallMaster) -> ClusterInfo:
-    trial = TrialInfo(
-        trial_id=7, experiment_id=3, trial_seed=0, hparams={}, experiment_config={}, trial_run_id=2, steps_completed=0
-    )
-    return ClusterInfo(
-        master_url=master.url,
-        cluster_id="c",
-        agent_id="unmanaged",
-        slot_ids=[],
-        task_id="3.x",
-        allocation_id="3.x.2",
-        session_token="token",
-        task_type="TRIAL",
-        latest_checkpoint=None,
-        warm_start=False,
-        trial_info=trial,
-    )
 
 
 def test_a_storage_is_a_directory_an_address_or_a_section(tmp_path: pathlib.Path) -> None:
@@ -177,7 +157,7 @@ def test_sys_exit_is_noticed_and_given_back() -> None:
 def test_what_is_printed_is_shipped_line_by_line(master: SmallMaster, monkeypatch: pytest.MonkeyPatch) -> None:
     printed = io.StringIO()
     monkeypatch.setattr(sys, "stdout", printed)
-    shipper = LogShipper(info_of(master), rank=1)
+    shipper = LogShipper(info_of(master, "unmanaged", 2), rank=1)
     shipper.start()
     print("one")
     sys.stdout.write("two, in ")
@@ -195,7 +175,7 @@ def test_a_program_outside_the_cluster_says_only_that_a_checkpoint_is_saved(
 ) -> None:
     context = UnmanagedContext(
         distributed=core.DistributedContext.single(),
-        info=info_of(master),
+        info=info_of(master, "unmanaged", 2),
         storage=DirectoryStorage(str(tmp_path)),
         shared_root=tmp_path,
         preempt_mode=core.PreemptMode.WorkersAskChief,
@@ -210,7 +190,7 @@ def test_a_program_outside_the_cluster_says_only_that_a_checkpoint_is_saved(
 
 
 def test_the_profiler_reports_averages(master: SmallMaster) -> None:
-    info = info_of(master)
+    info = info_of(master, "unmanaged", 2)
     connection = Master(master.url, "token")
     profiler = ProfilerContext(core.DistributedContext.single(), info, connection)
     profiler.on(sampling_interval=0.1, samples_per_report=2)

@@ -1,6 +1,5 @@
 #include "det/http/tls/self_signed.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <openssl/bio.h>
@@ -8,10 +7,8 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
-#include <unistd.h>
 
 #include <boost/asio/ip/address.hpp>
-#include <cstring>
 #include <memory>
 
 namespace det::http {
@@ -39,19 +36,9 @@ std::string text_of(BIO* memory) {
   return {data, static_cast<std::size_t>(size)};
 }
 
-Result<void> write_private(const std::string& path, const std::string& text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written =
-      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (file >= 0) ::close(file);
-  if (!written) return fail(ErrorCode::Unavailable, "cannot write {}: {}", path, std::strerror(errno));
-  return {};
-}
-
 }  // namespace
 
-Result<void> make_self_signed(const std::string& certificate_file, const std::string& key_file,
-                              const std::vector<std::string>& names) {
+Result<SelfSigned> make_self_signed(const std::vector<std::string>& names) {
   constexpr long kSeconds = long{10} * 365 * 24 * 3600;
   const Owned<EVP_PKEY> key(EVP_EC_gen("P-256"));
   const Owned<X509> certificate(::X509_new());
@@ -82,9 +69,7 @@ Result<void> make_self_signed(const std::string& certificate_file, const std::st
   const Owned<BIO> secret(::BIO_new(::BIO_s_mem())), open(::BIO_new(::BIO_s_mem()));
   ::PEM_write_bio_PrivateKey(secret.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr);
   ::PEM_write_bio_X509(open.get(), certificate.get());
-  DET_TRY([[maybe_unused]] const auto kept,
-          write_private(key_file, text_of(secret.get())).map([] { return true; }));
-  return write_private(certificate_file, text_of(open.get()));
+  return SelfSigned{.certificate = text_of(open.get()), .key = text_of(secret.get())};
 }
 
 }  // namespace det::http

@@ -7,9 +7,13 @@
 
 namespace det::http {
 
-/// Makes a certificate that is its own authority, for ten years, with a P-256 key that its owner alone can
-/// read. `names`: host names and IP addresses.
-Result<void> make_self_signed(const std::string& certificate_file, const std::string& key_file,
-                              const std::vector<std::string>& names);
+/// Both in PEM form.
+struct SelfSigned {
+  std::string certificate, key;
+};
+
+/// Makes a certificate that is its own authority, for ten years, with a P-256 key. `names`: host names and IP
+/// addresses.
+Result<SelfSigned> make_self_signed(const std::vector<std::string>& names);
 
 }  // namespace det::http

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "det/base/text.h"
 #include "det/config/values/duration.h"
 
 namespace det::master {
@@ -20,38 +21,20 @@ std::optional<std::int64_t> number(std::string_view text) {
 std::optional<std::int64_t> time_span(std::string_view text) {
   if (const auto seconds = number(text)) return seconds;
   if (text.find_first_of(":-") == std::string_view::npos) return config::duration_seconds(text);
+  // [DAYS-]parts, of which the first is the largest: with days it is hours, else the last one is seconds.
+  const auto dash = text.find('-');
+  const bool with_days = dash != std::string_view::npos;
+  const auto days = with_days ? number(text.substr(0, dash)) : std::optional<std::int64_t>(0);
+  auto parts = split(with_days ? text.substr(dash + 1) : text, ':');
+  if (!days || parts.size() > 3) return std::nullopt;
+  if (with_days) parts.resize(3, "0");
   std::int64_t sum = 0;
-  if (const auto dash = text.find('-'); dash != std::string_view::npos) {
-    const auto days = number(text.substr(0, dash));
-    if (!days) return std::nullopt;
-    sum = *days * 24;  // hours, of which the next part has more
-    text.remove_prefix(dash + 1);
-    std::string_view rest = text;
-    int parts = 1;
-    for (const char c : rest) parts += c == ':' ? 1 : 0;
-    const auto hours = number(text.substr(0, text.find(':')));
-    if (!hours || parts > 3) return std::nullopt;
-    sum += *hours;
-    text.remove_prefix(text.find(':') + 1);
-    for (int i = 0; i < 2; ++i) {
-      const auto part =
-          i < parts - 1 ? number(text.substr(0, text.find(':'))) : std::optional<std::int64_t>(0);
-      if (!part || *part > 59) return std::nullopt;
-      sum = sum * 60 + *part;
-      const auto colon = text.find(':');
-      text.remove_prefix(colon == std::string_view::npos ? text.size() : colon + 1);
-    }
-    return sum;
-  }
-  int parts = 0;
-  while (true) {
-    const auto colon = text.find(':');
-    const auto part = number(text.substr(0, colon));
-    if (!part || (parts > 0 && *part > 59) || ++parts > 3) return std::nullopt;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto part = number(parts[i]);
+    if (!part || (i > 0 && *part > 59)) return std::nullopt;
     sum = sum * 60 + *part;
-    if (colon == std::string_view::npos) return sum;
-    text.remove_prefix(colon + 1);
   }
+  return *days * 24 * 3600 + sum;
 }
 
 }  // namespace det::master

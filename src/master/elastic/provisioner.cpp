@@ -31,10 +31,9 @@ struct Provisioner::Pool {
   std::string trouble;
   std::int64_t calls = 0;
   std::deque<PoolSample> history{};
-  bool listed = false;                             ///< since the start: what was submitted before is known
-  std::map<std::string, std::string> cancelled{};  ///< jobs that were asked to end, by id
-  bool foreign = false;                            ///< the engine has jobs of ours that nobody wants
-  double budget = 0;                               ///< calls that may be made now besides lists
+  std::set<std::string> cancelled{};  ///< jobs that were asked to end
+  bool foreign = false;               ///< the engine has jobs of ours that nobody wants
+  double budget = 0;                  ///< calls that may be made now besides lists
   Clock::time_point budget_at = Clock::now();
 
   /// Whether another call, which is no list, may be made now.
@@ -71,16 +70,14 @@ void Provisioner::add(const std::string& name, std::unique_ptr<Provider> provide
 }
 
 void Provisioner::start() {
-  asio::co_spawn(strand_, forget_strangers(), [](std::exception_ptr failure) {
-    if (failure) std::rethrow_exception(failure);
-  });
-  asio::co_spawn(strand_, sample(), [](std::exception_ptr failure) {
-    if (failure) std::rethrow_exception(failure);
-  });
-  for (auto& [name, pool] : pools_)
-    asio::co_spawn(strand_, run(*pool), [](std::exception_ptr failure) {
+  const auto spawn = [this](asio::awaitable<void> work) {
+    asio::co_spawn(strand_, std::move(work), [](std::exception_ptr failure) {
       if (failure) std::rethrow_exception(failure);
     });
+  };
+  spawn(forget_strangers());
+  spawn(sample());
+  for (auto& [name, pool] : pools_) spawn(run(*pool));
 }
 
 asio::awaitable<void> Provisioner::sample() {
@@ -174,7 +171,6 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
   }
   if (!pool.trouble.empty()) spdlog::info("resource pool {}: the engine answers again", pool.name);
   pool.trouble.clear();
-  pool.listed = true;
 
   std::map<std::string, EngineJob> jobs;  // by allotment; the first that lives, where there are several
   std::vector<EngineJob> unwanted;
@@ -219,7 +215,7 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
   if (unwanted.empty() && !pool.cancelled.empty())
     pool.cancelled.clear();  // asked again, if they are still there
   if (!unwanted.empty() && pool.may_call()) {
-    for (const auto& job : unwanted) pool.cancelled[job.id] = job.name;
+    for (const auto& job : unwanted) pool.cancelled.insert(job.id);
     auto cancel = [&provider = *pool.provider, unwanted] { return provider.cancel(unwanted); };
     ++pool.calls;
     const auto done = co_await http::offload(pool.thread, std::move(cancel));

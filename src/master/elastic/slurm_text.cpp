@@ -12,17 +12,6 @@ namespace {
 
 constexpr char kSeparator = '\x1f';
 
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (true) {
-    const auto end = text.find(at, begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == std::string::npos) return parts;
-    begin = end + 1;
-  }
-}
-
 EngineJob::State state_of(const std::string& state) {
   for (const auto* running : {"RUNNING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"})
     if (state == running) return EngineJob::State::Running;

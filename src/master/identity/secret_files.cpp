@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "det/master/identity/secret.h"
@@ -12,33 +14,36 @@ namespace det::master {
 namespace {
 
 Result<void> put_secret(const std::filesystem::path& file, const std::string& secret) {
-  if (std::ifstream in(file); in) {
-    std::string known;
-    std::getline(in, known);
-    if (known == secret) return {};
-  }
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written =
-      fd >= 0 && ::write(fd, secret.data(), secret.size()) == static_cast<ssize_t>(secret.size());
-  if (fd >= 0) ::close(fd);
-  if (written) return {};
-  return fail(ErrorCode::Unavailable, "cannot write {}", file.string());
+  if (first_line(file) == secret) return {};
+  return write_private(file, secret);
 }
 
 }  // namespace
 
-Result<std::string> secret_in(const std::filesystem::path& file, const char* what, const char* prefix) {
-  if (std::ifstream in(file); in) {
-    std::string token;
-    std::getline(in, token);
-    if (!token.empty()) return token;
-  }
-  const auto token = prefix + random_secret();
+std::string first_line(const std::filesystem::path& file) {
+  std::string line;
+  std::ifstream in(file);
+  std::getline(in, line);
+  return line;
+}
+
+Result<void> write_private(const std::filesystem::path& file, const std::string& text) {
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0 || ::write(fd, token.data(), token.size()) != static_cast<ssize_t>(token.size()) ||
-      ::fsync(fd) != 0)
+  const bool written = fd >= 0 &&
+                       ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                       ::fsync(fd) == 0;
+  const int reason = errno;
+  if (fd >= 0) ::close(fd);
+  if (!written)
+    return fail(ErrorCode::Unavailable, "cannot write {}: {}", file.string(), std::strerror(reason));
+  return {};
+}
+
+Result<std::string> secret_in(const std::filesystem::path& file, const char* what, const char* prefix) {
+  if (auto known = first_line(file); !known.empty()) return known;
+  const auto token = prefix + random_secret();
+  if (!write_private(file, token))
     return fail(ErrorCode::Unavailable, "cannot write {} to {}", what, file.string());
-  ::close(fd);
   return token;
 }
 

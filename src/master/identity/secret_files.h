@@ -8,6 +8,12 @@
 
 namespace det::master {
 
+/// Without its end; empty where there is no such file.
+std::string first_line(const std::filesystem::path& file);
+
+/// Writes a file that only its owner can read, durably.
+Result<void> write_private(const std::filesystem::path& file, const std::string& text);
+
 /// A secret in a file that only its owner can read, made at the first start.
 Result<std::string> secret_in(const std::filesystem::path& file, const char* what, const char* prefix);
 

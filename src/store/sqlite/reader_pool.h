@@ -1,11 +1,9 @@
 #pragma once
 
-#include <condition_variable>
 #include <filesystem>
 #include <memory>
-#include <mutex>
-#include <vector>
 
+#include "det/store/sql/lender.h"
 #include "det/store/sql/sql_store.h"
 #include "det/store/sqlite/sqlite.h"
 
@@ -16,7 +14,7 @@ namespace det::store {
 class ReaderPool final : public Readers {
  public:
   explicit ReaderPool(std::filesystem::path path, std::size_t connections_max = 4)
-      : path_(std::move(path)), connections_max_(connections_max) {}
+      : path_(std::move(path)), lender_(connections_max) {}
 
   void read(const std::function<void(Connection&)>& work) override {
     Lease lease(*this);
@@ -36,11 +34,7 @@ class ReaderPool final : public Readers {
   };
 
   const std::filesystem::path path_;
-  const std::size_t connections_max_;
-  std::mutex mutex_;
-  std::condition_variable returned_;
-  std::size_t lent_ = 0;
-  std::vector<std::unique_ptr<SqliteConnection>> idle_;
+  Lender<SqliteConnection> lender_;
 };
 
 }  // namespace det::store

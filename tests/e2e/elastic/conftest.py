@@ -1,6 +1,7 @@
 """Engines that give machines, each as real processes of the test."""
 
 import pytest
+from engine_pool import NOISY
 from kubernetes_cluster import KubernetesCluster
 from kubernetes_cluster import unavailable as no_kubernetes
 from ray_cluster import RayCluster
@@ -41,3 +42,11 @@ def kubernetes(tmp_path_factory):
         pytest.skip(why)
     with KubernetesCluster(tmp_path_factory.mktemp("kubernetes")) as two:
         yield two
+
+
+@pytest.fixture(scope="module")
+def undisturbed(cluster):
+    """What the trial of models/noisy comes to on one machine that stays; ``cluster`` is of the file."""
+    id = cluster.create(NOISY)
+    cluster.wait_for_state(id, "COMPLETED")
+    return cluster.result(id)

@@ -15,14 +15,13 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
 import urllib.request
 
 from cluster import wait_until
-from slurm import REAPER, free_ports
+from reaped import end_reaped, free_ports, start_reaped
 
 HERE = pathlib.Path(__file__).parent / "kubernetes"
 MERGE = "application/merge-patch+json"
@@ -62,8 +61,7 @@ class KubernetesCluster:
         self.ended.set()
         self.thread.join()
         for process in [*self.running.values(), *(process for process, _ in self.leaving.values())]:
-            process.stdin.close()
-            process.wait()
+            end_reaped(process)
         self.server.stdin.close()
         self.server.wait()
 
@@ -132,16 +130,8 @@ class KubernetesCluster:
                 secret = self.call("GET", f"/api/v1/namespaces/default/secrets/{reference['name']}")
                 value = base64.b64decode(secret["data"][reference["key"]]).decode()
             environment[variable["name"]] = value
-        with open(self.root / f"{name}.log", "wb") as log:
-            self.running[name] = subprocess.Popen(
-                [sys.executable, "-S", REAPER, *container["command"]],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                cwd="/",
-                start_new_session=True,
-            )
+        log = self.root / f"{name}.log"
+        self.running[name] = start_reaped(container["command"], log, "wb", env=environment, cwd="/")
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self._status(name, phase="Running", startTime=now, conditions=None, containerStatuses=None)
 

@@ -7,17 +7,16 @@ Ray is not in .venv. It has an environment of its own, which is made at the firs
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 
+import kept_environment
 from cluster import wait_until
-from slurm import REAPER, free_ports
+from reaped import end_reaped, free_ports, start_reaped
 
 VERSION = "2.60.0"
 STATE = """
@@ -41,21 +40,6 @@ QUICK = {
 }
 
 
-def install():
-    """The programs of a virtual environment with Ray, built at the first time and kept for later ones."""
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
-    home = cache / "det" / f"ray-{VERSION}"
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with open(f"{home}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (home / "complete").exists():
-            subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
-            pip = [str(home / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, f"ray=={VERSION}"], check=True)
-            (home / "complete").touch()
-    return home / "bin"
-
-
 class RayCluster:
     """Raylets are called raylet1, raylet2, …, and the head `head`."""
 
@@ -72,7 +56,7 @@ class RayCluster:
         self.down()
 
     def up(self):
-        self.programs = install()
+        self.programs = kept_environment.install(f"ray-{VERSION}", f"ray=={VERSION}")
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="ray."))  # short: sockets are in there
         (self.port,) = free_ports(1)
         try:
@@ -174,15 +158,11 @@ class RayCluster:
         if name == "head":
             options.append(f"--temp-dir={self.root}")
         sockets = len(self._sockets())
-        with open(self.root / f"{name}.out", "ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, "-S", REAPER, self.programs / "ray", "start", *options, *words],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env={k: v for k, v in self.environment().items() if k != "RAY_ADDRESS"},
-                start_new_session=True,
-            )
+        self.processes[name] = start_reaped(
+            [self.programs / "ray", "start", *options, *words],
+            self.root / f"{name}.out",
+            env={k: v for k, v in self.environment().items() if k != "RAY_ADDRESS"},
+        )
         # Two that start at one moment would take the same name for their sockets.
         self._wait_for(lambda: len(self._sockets()) >= sockets + 2, f"sockets of {name}")
 
@@ -198,9 +178,7 @@ class RayCluster:
         wait_until(there, what)
 
     def _end(self, name):
-        process = self.processes.pop(name)
-        process.stdin.close()
-        process.wait()
+        end_reaped(self.processes.pop(name))
 
     def _node_table(self):
         return json.loads(self.python(STATE, self.address, "nodes"))

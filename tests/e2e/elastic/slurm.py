@@ -13,21 +13,19 @@ import dataclasses
 import os
 import pathlib
 import pwd
-import random
 import secrets
 import shutil
 import signal
 import socket
 import stat
 import subprocess
-import sys
 import tempfile
 
 from cluster import wait_until
+from reaped import end_reaped, free_ports, start_reaped
 
 COMMANDS = ("sbatch", "squeue", "scancel", "sacct", "scontrol", "sinfo", "srun")
 USER = "det-tests"  # an ordinary account: no administrator of Slurm or of the machine
-REAPER = pathlib.Path(__file__).with_name("reaper.py")
 FIELDS = {
     "id": "JobID",
     "state": "State",
@@ -335,15 +333,8 @@ class Slurm:
     def _run(self, program, *words, name=None):
         name = name or program
         assert name not in self.processes, f"{name} runs already"
-        with open(self.root / "log" / f"{name}.out", "ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, "-S", REAPER, shutil.which(program), *words],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env=self.environment(),
-                start_new_session=True,
-            )
+        command = [shutil.which(program), *words]
+        self.processes[name] = start_reaped(command, self.root / "log" / f"{name}.out", env=self.environment())
 
     def _wait_for(self, name, ready):
         def there():
@@ -354,9 +345,7 @@ class Slurm:
         wait_until(there, f"an answer of {name}")
 
     def _end(self, name):
-        process = self.processes.pop(name)
-        process.stdin.close()
-        process.wait()
+        end_reaped(self.processes.pop(name))
 
     def _ask(self, *words, code=0):
         done = self.run(*words)
@@ -378,14 +367,3 @@ def as_user(user):
         return {}
     account = account_of(user)
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": [], "cwd": account.pw_dir}
-
-
-def free_ports(count):
-    """Ports below those that the kernel gives to connections: a node that comes back finds its own still free."""
-    chosen = []
-    while len(chosen) < count:
-        port = random.SystemRandom().randrange(12000, 32000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("", port))
-            chosen += [port] if port not in chosen else []
-    return chosen

@@ -9,11 +9,10 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 
 from cluster import wait_until
-from slurm import REAPER, free_ports
+from reaped import end_reaped, free_ports, start_reaped
 
 
 def unavailable():
@@ -74,21 +73,13 @@ class SshMachines:
 
     def start(self, name):
         """The machine is on, and what it has on its disk is there."""
-        with open(self.root / f"{name}.log", "ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, "-S", REAPER, "/usr/sbin/sshd", "-D", "-e", "-f", self.root / f"{name}.conf"],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        command = ["/usr/sbin/sshd", "-D", "-e", "-f", self.root / f"{name}.conf"]
+        self.processes[name] = start_reaped(command, self.root / f"{name}.log")
         wait_until(lambda: self._answers(name), f"sshd of {name}")
 
     def shut_down(self, name):
         """The machine is off: its sshd, and all that was started through it."""
-        process = self.processes.pop(name)
-        process.stdin.close()
-        process.wait()
+        end_reaped(self.processes.pop(name))
 
     def _answers(self, name):
         assert self.processes[name].poll() is None, self._log(name)

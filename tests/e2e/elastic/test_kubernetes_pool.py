@@ -39,14 +39,6 @@ def cluster(kubernetes, tmp_path_factory):
         yield one
 
 
-@pytest.fixture(scope="module")
-def undisturbed(cluster):
-    """What the trial of models/noisy comes to on one machine that stays."""
-    id = cluster.create(NOISY)
-    cluster.wait_for_state(id, "COMPLETED")
-    return cluster.result(id)
-
-
 def test_a_pod_comes_for_a_trial_and_is_deleted_when_it_is_idle(cluster, kubernetes, undisturbed):
     assert undisturbed["batches"] == 300
     cluster.wait_for_no_allotment()

@@ -54,14 +54,6 @@ def cluster(ray_cluster, tmp_path_factory):
         yield one
 
 
-@pytest.fixture(scope="module")
-def undisturbed(cluster):
-    """What the trial of models/noisy comes to on one machine that stays."""
-    id = cluster.create(NOISY)
-    cluster.wait_for_state(id, "COMPLETED")
-    return cluster.result(id)
-
-
 def test_a_machine_comes_for_a_trial_and_goes_when_it_is_idle(cluster, undisturbed):
     assert undisturbed["batches"] == 300
     assert [actor["State"] for actor in cluster.pilots()] == ["ALIVE"]

@@ -7,8 +7,8 @@ import time
 import pytest
 from browser import walk
 from cluster import wait_until
-from one_slot import weights_hash
-from slurm_pool import NOISY, RANKS, SlurmCluster
+from engine_pool import NOISY, RANKS, SLOW
+from slurm_pool import SlurmCluster
 
 ENDED = ("COMPLETED", "CANCELLED", "TIMEOUT", "FAILED", "NODE_FAIL", "PREEMPTED", "COMPLETING")
 
@@ -19,11 +19,11 @@ def cluster_of(slurm, directory, **provider):
     try:
         yield cluster
     finally:
-        print(cluster.master.output()[-4000:], cluster.pilot_logs()[-4000:])
+        print(cluster.shown())
         for job in cluster.our_jobs():
             if job.state not in ENDED:
                 slurm.cancel(job.id)
-        cluster.master.kill()
+        cluster.end()
 
 
 @pytest.fixture(scope="module")
@@ -32,31 +32,10 @@ def cluster(slurm, tmp_path_factory):
         yield one
 
 
-def result(cluster, id):
-    """The reports of its trial, and its last weights."""
-    trial = cluster.trial_of(id)["id"]
-    checkpoints = cluster.get(f"trials/{trial}/checkpoints")["checkpoints"]
-    newest = max(checkpoints, key=lambda c: c["metadata"]["steps_completed"])
-    return {
-        "training": cluster.metrics(trial, "training"),
-        "validation": cluster.metrics(trial, "validation"),
-        "batches": newest["metadata"]["steps_completed"],
-        "weights": weights_hash(cluster.directory / "checkpoints" / newest["uuid"]),
-    }
-
-
-@pytest.fixture(scope="module")
-def undisturbed(cluster):
-    """What the trial of models/noisy comes to on one machine that stays."""
-    id = cluster.create(NOISY)
-    cluster.wait_for_state(id, "COMPLETED")
-    return result(cluster, id)
-
-
 def test_a_machine_comes_for_a_trial_and_goes_when_it_is_idle(cluster, slurm, undisturbed):
     assert undisturbed["batches"] == 300
     assert len(cluster.our_jobs()) == 1
-    wait_until(lambda: not cluster.allotments(), "the machine given back")
+    cluster.wait_for_no_allotment()
     assert [job.state for job in cluster.our_jobs()] == ["CANCELLED"]
     assert [agent["id"] for agent in cluster.get("agents")["agents"]] == []
 
@@ -83,9 +62,8 @@ def test_a_gang_of_two_nodes_with_two_slots_each_trains_as_one_trial(cluster):
 
 @pytest.mark.parametrize("loss", ["scancel", "node", "requeue"])
 def test_a_trial_whose_machine_is_lost_ends_with_the_same_bits(cluster, slurm, undisturbed, loss):
-    id = cluster.create(NOISY, "--config", "hyperparameters.seconds_per_batch=0.02")
-    trial = wait_until(lambda: cluster.trial_of(id), "its trial")["id"]
-    wait_until(lambda: cluster.get(f"trials/{trial}/checkpoints")["checkpoints"], "a checkpoint")
+    id = cluster.create(NOISY, *SLOW)
+    cluster.wait_for_checkpoint(id)
     job = cluster.job_of(id)
     if loss == "scancel":
         slurm.cancel(job.id)
@@ -97,7 +75,7 @@ def test_a_trial_whose_machine_is_lost_ends_with_the_same_bits(cluster, slurm, u
         slurm.start_node(node)
         slurm.resume_node(node)
     cluster.wait_for_state(id, "COMPLETED")
-    assert result(cluster, id) == undisturbed
+    assert cluster.result(id) == undisturbed
     assert cluster.trial_of(id)["restarts"] == 0
     assert "was lost" in cluster.log_text(id) or "leaves" in cluster.log_text(id)
 
@@ -105,7 +83,7 @@ def test_a_trial_whose_machine_is_lost_ends_with_the_same_bits(cluster, slurm, u
 def test_the_engines_words_reach_whoever_waits(cluster, slurm, tmp_path):
     slurm.set_partition("main", "down")
     try:
-        wait_until(lambda: not cluster.allotments(), "no machines of other tests")
+        cluster.wait_for_no_allotment()
         id = cluster.create(NOISY)
         cluster.wait_for_reason(id, r"waits for 1 node of Slurm partition main \(job \d+ is pending: PartitionDown\)")
         assert "PartitionDown" in cluster.run("resource-pool", "describe", "default")
@@ -122,7 +100,7 @@ def test_time_limits_are_invisible(slurm, tmp_path, undisturbed):
     with cluster_of(slurm, tmp_path, time_limit="24s", grace_period="12s") as cluster:
         id = cluster.create(NOISY, "--config", "hyperparameters.seconds_per_batch=0.08")
         cluster.wait_for_state(id, "COMPLETED")
-        assert result(cluster, id) == undisturbed
+        assert cluster.result(id) == undisturbed
         assert len(cluster.our_jobs()) > 2
         assert cluster.trial_of(id)["restarts"] == 0
 
@@ -151,8 +129,8 @@ def test_a_master_killed_while_it_submits_leaves_no_orphan(slurm, tmp_path, undi
             cluster.master.kill()
             cluster.start_master()
             cluster.wait_for_state(id, "COMPLETED")
-            assert result(cluster, id) == undisturbed
-            wait_until(lambda: not cluster.allotments(), "the machine given back")
+            assert cluster.result(id) == undisturbed
+            cluster.wait_for_no_allotment()
         wait_until(lambda: all(job.state in ENDED for job in cluster.our_jobs()), "no job of ours")
 
 

@@ -59,14 +59,6 @@ def cluster(machines, tmp_path_factory):
         yield one
 
 
-@pytest.fixture(scope="module")
-def undisturbed(cluster):
-    """What the trial of models/noisy comes to on one machine that stays."""
-    id = cluster.create(NOISY)
-    cluster.wait_for_state(id, "COMPLETED")
-    return cluster.result(id)
-
-
 @pytest.fixture
 def idle(machines, cluster):
     """The machines, with nothing on them."""
