@@ -9,7 +9,7 @@ import signal
 
 from cluster import HERE, PYTHON, REPOSITORY, Cluster, wait_until
 from one_slot import weights_hash
-from reaped import free_ports
+from ports import free_ports
 
 NOISY = HERE / "models" / "noisy"
 RANKS = HERE / "models" / "ranks"

@@ -21,7 +21,8 @@ import urllib.error
 import urllib.request
 
 from cluster import wait_until
-from reaped import end_reaped, free_ports, start_reaped
+from ports import free_ports
+from reaped import end_reaped, start_reaped
 
 HERE = pathlib.Path(__file__).parent / "kubernetes"
 MERGE = "application/merge-patch+json"

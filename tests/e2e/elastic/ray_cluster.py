@@ -16,7 +16,8 @@ import tempfile
 
 import kept_environment
 from cluster import wait_until
-from reaped import end_reaped, free_ports, start_reaped
+from ports import free_ports
+from reaped import end_reaped, start_reaped
 
 VERSION = "2.60.0"
 STATE = """

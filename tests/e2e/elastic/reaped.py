@@ -1,9 +1,6 @@
 """Processes of the tests that leave nothing behind (reaper.py), and ports for them."""
 
-import contextlib
 import pathlib
-import random
-import socket
 import subprocess
 import sys
 
@@ -27,14 +24,3 @@ def end_reaped(process):
     """Ends it, and all that came from it."""
     process.stdin.close()
     process.wait()
-
-
-def free_ports(count):
-    """Ports below those that the kernel gives to connections: a node that comes back finds its own still free."""
-    chosen = []
-    while len(chosen) < count:
-        port = random.SystemRandom().randrange(12000, 32000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("", port))
-            chosen += [port] if port not in chosen else []
-    return chosen

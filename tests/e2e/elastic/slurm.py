@@ -22,7 +22,8 @@ import subprocess
 import tempfile
 
 from cluster import wait_until
-from reaped import end_reaped, free_ports, start_reaped
+from ports import free_ports
+from reaped import end_reaped, start_reaped
 
 COMMANDS = ("sbatch", "squeue", "scancel", "sacct", "scontrol", "sinfo", "srun")
 USER = "det-tests"  # an ordinary account: no administrator of Slurm or of the machine

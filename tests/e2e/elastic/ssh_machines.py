@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 
 from cluster import wait_until
-from reaped import end_reaped, free_ports, start_reaped
+from ports import free_ports
+from reaped import end_reaped, start_reaped
 
 
 def unavailable():

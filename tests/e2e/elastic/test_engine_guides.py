@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from cluster import BINARY, PYTHON, REPOSITORY
 from guide import read_few_images, script_of
-from reaped import free_ports
+from ports import free_ports
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 from cluster import BINARY, PYTHON
-from slurm import free_ports
+from ports import free_ports
 
 
 def doctor(*words, **environment):
@@ -42,7 +42,9 @@ def test_a_python_that_is_not_there_is_named(tmp_path):
 
 def test_a_python_without_the_package_and_pytorch_gets_the_commands_that_install_them():
     environment = {"DET_PYTHON": "/usr/bin/python3", "PYTHONPATH": ""}
-    assert check_of("determined", **environment)["advice"].startswith("/usr/bin/python3 -m pip install determined-cpp==")
+    assert check_of("determined", **environment)["advice"].startswith(
+        "/usr/bin/python3 -m pip install determined-cpp=="
+    )
     assert check_of("PyTorch", **environment)["advice"] == "/usr/bin/python3 -m pip install 'determined-cpp[torch]'"
 
 

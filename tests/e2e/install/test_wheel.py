@@ -12,7 +12,7 @@ import zipfile
 
 import pytest
 from cluster import PYTHON, REPOSITORY, wait_until
-from slurm import free_ports
+from ports import free_ports
 
 WHEELS = sorted((REPOSITORY / "dist").glob("determined_cpp-*.whl"))
 pytestmark = pytest.mark.skipif(not WHEELS, reason="needs dist/*.whl: tools/release wheel")
@@ -63,7 +63,10 @@ def newcomer(tmp_path_factory):
 
 def test_the_wheel_trains_a_model_in_an_empty_environment(newcomer):
     began = time.monotonic()
-    checks = {check["name"]: check for check in json.loads(newcomer.det("doctor", "--port", newcomer.port, "--json", status=1))}
+    checks = {
+        check["name"]: check
+        for check in json.loads(newcomer.det("doctor", "--port", newcomer.port, "--json", status=1))
+    }
     assert checks.pop("master")["advice"] == "start one with det up, or correct DET_MASTER"
     assert [check for check in checks.values() if check["verdict"] == "problem"] == []
     assert checks["Python"]["found"].endswith(f"({newcomer.bin}/python3)")
@@ -119,7 +122,8 @@ def test_the_package_can_be_imported_by_other_pythons(version, newcomer):
         "from determined import _runtime\n"
         "from determined.common.api import bindings\n"
         "action = _runtime.next_action(_runtime.LoopConfig(), _runtime.LoopState(), [250], True, False, False)\n"
-        "print(action.kind, action.batches, bindings.v1User.from_json({'username': 'a', 'admin': True, 'active': True}))\n"
+        "user = bindings.v1User.from_json({'username': 'a', 'admin': True, 'active': True})\n"
+        "print(action.kind, action.batches, user)\n"
     )
     environment = {**newcomer.environment, "PYTHONPATH": str(packages), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run([found[0], "-c", program], env=environment, capture_output=True, text=True)

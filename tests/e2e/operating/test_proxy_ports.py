@@ -12,6 +12,7 @@ import urllib.request
 
 import pytest
 from cluster import BINARY, HERE, Cluster, wait_until
+from ports import free_ports
 
 SERVICES = """
     import http.server, socketserver, sys, threading
@@ -43,12 +44,6 @@ def cluster(tmp_path_factory):
     it.get("me")
     yield it
     it.end()
-
-
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [it.getsockname()[1] for it in sockets]
 
 
 def log_of(cluster, task):
