@@ -1,15 +1,29 @@
 #!/usr/bin/env bash
 # From nothing to a trained model: installs what is missing, builds `det`, starts a master with an
 # agent in .det, and trains the tutorial's model on Fashion-MNIST. Run again, it is quick.
+# With a wheel in dist/ (tools/release wheel) and no build yet, it compiles nothing and uses the wheel.
 set -euo pipefail
 cd "$(dirname "$0")"
-tools/setup.sh det det_trial det_shim
-tools/build.sh release det det_python_runtime det_trial_program
+say() { printf '\033[1m== %s\033[0m\n' "$*"; }
+wheels=(dist/determined_cpp-*.whl)
+if [ -e "${wheels[0]}" ] && [ ! -e build/release/build.ninja ]; then
+  environment=.det/environment
+  say "using ${wheels[0]}: nothing is compiled (move it away to build from source)"
+  tools/setup.sh --without-build
+  if [ ! -x "$environment/bin/det" ]; then
+    python3 -m venv "$environment"
+    say "installing it with PyTorch in $environment (PyTorch is large: some minutes)"
+  fi
+  "$environment/bin/pip" install --quiet --disable-pip-version-check "${wheels[0]}" $(grep -E '^(torch|numpy)==' tools/requirements.txt)
+else
+  environment=.venv
+  tools/setup.sh det det_trial det_shim
+  tools/build.sh release det det_python_runtime det_trial_program
+fi
 
-export PATH="$PWD/.venv/bin:$PATH"
+export PATH="$PWD/$environment/bin:$PATH"
 port="${DET_PORT:-8080}"
 export DET_MASTER="http://127.0.0.1:$port"
-say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 
 if det master info >/dev/null 2>&1; then
   say "a master answers at $DET_MASTER already"
@@ -48,7 +62,7 @@ cat <<END
 
 Experiment $id is done. Where to look next:
   its curves and logs   $DET_MASTER/det/experiments/$id
-  on the command line   . .venv/bin/activate; export DET_MASTER=$DET_MASTER; det experiment describe $id --metrics
+  on the command line   . $environment/bin/activate; export DET_MASTER=$DET_MASTER; det experiment describe $id --metrics
   the tutorial          docs/guide/getting-started.md
 The master and its agent still run; stop them with: pkill -f 'det up'
 END

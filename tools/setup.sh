@@ -2,6 +2,7 @@
 # Installs what the project needs on a Debian 12 machine: Debian packages, and a virtual
 # environment in .venv with PyTorch and Node.js. Run again, it does nothing.
 #   tools/setup.sh [targets…]    compiles these, so far as they need no Python, while Python's packages are installed
+#   tools/setup.sh --without-build    only what running a wheel needs from Debian
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +20,7 @@ PACKAGES=(
   postgresql  # the tests start servers of their own
   slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge  # tests bring up a Slurm of their own
 )
+if [ "${1:-}" = --without-build ]; then PACKAGES=(python3-venv dataset-fashion-mnist); fi
 
 missing=()
 for package in "${PACKAGES[@]}"; do
@@ -44,6 +46,8 @@ if [ ${#missing[@]} -gt 0 ]; then
   DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
   if [ -n "$(trap -p EXIT)" ]; then "${as_root[@]}" rm -f "$policy"; trap - EXIT; fi
 fi
+
+if [ "${1:-}" = --without-build ]; then exit 0; fi
 
 wanted="$(sha256sum tools/requirements.txt | cut -d' ' -f1)"
 python_packages() {

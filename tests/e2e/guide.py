@@ -9,7 +9,8 @@ import shlex
 
 from images import WHOLE, few_images
 
-ENGINES = ("slurm", "ray", "kubernetes", "ssh-machines")  # tests/e2e/elastic has what these pages need
+# tests/e2e/elastic has what these pages need, and tests/e2e/install.
+ELSEWHERE = ("slurm", "ray", "kubernetes", "ssh-machines", "installing")
 
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

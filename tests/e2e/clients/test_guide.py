@@ -9,10 +9,10 @@ import subprocess
 
 import pytest
 from cluster import BINARY, PYTHON, REPOSITORY
-from guide import ENGINES, read_few_images, script_of
+from guide import ELSEWHERE, read_few_images, script_of
 from postgres import PostgresServer
 
-PAGES = [page for page in sorted((REPOSITORY / "docs" / "guide").glob("*.md")) if page.stem not in ENGINES]
+PAGES = [page for page in sorted((REPOSITORY / "docs" / "guide").glob("*.md")) if page.stem not in ELSEWHERE]
 
 
 @pytest.fixture

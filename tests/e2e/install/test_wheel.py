@@ -7,11 +7,11 @@ import pathlib
 import subprocess
 import sys
 import time
-import urllib.request
 import zipfile
 
 import pytest
-from cluster import PYTHON, REPOSITORY, wait_until
+from cluster import PYTHON, REPOSITORY
+from guide import script_of
 from ports import free_ports
 
 WHEELS = sorted((REPOSITORY / "dist").glob("determined_cpp-*.whl"))
@@ -25,72 +25,52 @@ class Newcomer:
         self.home = home
         self.bin = home / "environment" / "bin"
         (self.port,) = free_ports(1)
-        self.environment = {"PATH": "/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8"}
-        self.environment["DET_MASTER"] = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://127.0.0.1:{self.port}"
 
-    def install(self):
-        subprocess.run(["/usr/bin/python3", "-m", "venv", self.bin.parent], check=True)
-        pip = [self.bin / "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check"]
-        subprocess.run([*pip, WHEELS[-1]], check=True, env=self.environment)
-        (packages,) = (self.bin.parent / "lib").glob("python3*/site-packages")
+    def follow_the_page(self):
+        """What the commands of docs/guide/installing.md print."""
+        (self.home / "dist").symlink_to(WHEELS[-1].parent)
         ours = subprocess.run(
             [PYTHON, "-c", "import torch, pathlib; print(pathlib.Path(torch.__file__).parents[1])"],
             capture_output=True,
             text=True,
             check=True,
-        )
-        (packages / "pytorch.pth").write_text(ours.stdout)
-
-    def det(self, *words, status=0):
+        ).stdout.strip()
+        script = script_of((REPOSITORY / "docs" / "guide" / "installing.md").read_text())
+        downloaded = f"; echo {ours} > $(echo environment/lib/python3*/site-packages)/pytorch.pth"
+        for words, in_their_place in {
+            "whl torch numpy\n": f"whl --quiet --no-index{downloaded}\n",
+            "det doctor\n": f"det doctor --port {self.port}\n",
+            "det up >": f"export DET_MASTER={self.url}; det up --port {self.port} >",
+        }.items():
+            assert words in script
+            script = script.replace(words, in_their_place)
+        script += "curl --silent $DET_MASTER/det/ > pages.html\n"
+        variables = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8"}
         done = subprocess.run(
-            [self.bin / "det", *map(str, words)],
-            cwd=self.home,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
+            ["bash"], input=script, cwd=self.home, env=variables, text=True, timeout=300, capture_output=True
         )
-        assert done.returncode == status, done.stdout + done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
 
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory):
     it = Newcomer(tmp_path_factory.mktemp("newcomer"))
-    it.install()
+    began = time.monotonic()
+    it.said = it.follow_the_page()
+    it.seconds = time.monotonic() - began
     return it
 
 
-def test_the_wheel_trains_a_model_in_an_empty_environment(newcomer):
-    began = time.monotonic()
-    checks = {
-        check["name"]: check
-        for check in json.loads(newcomer.det("doctor", "--port", newcomer.port, "--json", status=1))
-    }
-    assert checks.pop("master")["advice"] == "start one with det up, or correct DET_MASTER"
-    assert [check for check in checks.values() if check["verdict"] == "problem"] == []
-    assert checks["Python"]["found"].endswith(f"({newcomer.bin}/python3)")
-
-    assert "const.yaml" in newcomer.det("init", "spirals")
-    log = newcomer.home / "up.log"
-    with log.open("w") as output:
-        up = subprocess.Popen(
-            [newcomer.bin / "det", "up", "--port", str(newcomer.port)],
-            env=newcomer.environment,
-            stdout=output,
-            stderr=output,
-        )
-    try:
-        wait_until(lambda: "is ready" in log.read_text() or up.poll() is not None, "det up is ready")
-        said = newcomer.det("experiment", "create", "-f", "spirals/const.yaml", "spirals")
-        assert "finished after batch 1000" in said
-        newcomer.det("experiment", "wait", 1)
-        pages = urllib.request.urlopen(f"{newcomer.environment['DET_MASTER']}/det/").read().decode()
-        assert "<script" in pages and "not built" not in pages
-        print(f"from nothing to a trained model: {time.monotonic() - began:.1f} s")
-    finally:
-        up.terminate()
-        up.wait()
+def test_the_commands_of_the_page_train_a_model_in_an_empty_environment(newcomer):
+    assert "This machine can train" in newcomer.said
+    assert f"({newcomer.bin}/python3)" in newcomer.said
+    assert "finished after batch 1000" in newcomer.said
+    pages = (newcomer.home / "pages.html").read_text()
+    assert "<script" in pages
+    assert "not built" not in pages
+    print(f"from nothing to a trained model: {newcomer.seconds:.1f} s")
 
 
 def test_the_wheel_is_for_every_python_from_3_9_on_and_says_what_it_bundles():
@@ -125,7 +105,7 @@ def test_the_package_can_be_imported_by_other_pythons(version, newcomer):
         "user = bindings.v1User.from_json({'username': 'a', 'admin': True, 'active': True})\n"
         "print(action.kind, action.batches, user)\n"
     )
-    environment = {**newcomer.environment, "PYTHONPATH": str(packages), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(packages), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run([found[0], "-c", program], env=environment, capture_output=True, text=True)
     assert done.stdout.startswith("train 100 v1User("), done.stderr
 
