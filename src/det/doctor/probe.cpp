@@ -62,7 +62,7 @@ void ask_python(Facts& facts) {
 void ask_gpus(Facts& facts) {
   if (::access("/dev/nvidiactl", F_OK) != 0) return;
   if (const auto answer = run_program({"nvidia-smi", "-L"}); answer && answer->status == 0)
-    for (const auto line : split(answer->out, '\n'))
+    for (const auto& line : split(answer->out, '\n'))
       if (std::string_view(line).starts_with("GPU ")) ++facts.gpus;
   if (facts.gpus == 0 || facts.torch_version.empty()) return;
   const auto answer = run_program({facts.python, "-c", "import torch; print(torch.cuda.is_available())"}, "",
@@ -73,7 +73,7 @@ void ask_gpus(Facts& facts) {
 std::string in_path(std::initializer_list<const char*> names) {
   const auto path = environment_variable("PATH") + ":/usr/sbin:/sbin";
   for (const auto* name : names)
-    for (const auto folder : split(path, ':')) {
+    for (const auto& folder : split(path, ':')) {
       const auto file = fs::path(folder) / name;
       if (::access(file.c_str(), X_OK) == 0 && fs::is_regular_file(file)) return file.string();
     }
@@ -82,7 +82,7 @@ std::string in_path(std::initializer_list<const char*> names) {
 
 /// The version of a master at an address. NotFound: what answers is none; Unavailable: nothing answers.
 Result<std::string> master_at(const std::string& address) {
-  DET_TRY(const auto url, http::Url::parse(address));
+  DET_TRY(const auto url, http::parse_url(address));
   http::Client client(url, {.connect_timeout = std::chrono::seconds(2)});
   DET_TRY(const auto reply, client.request({.path = "/api/v1/master", .timeout = std::chrono::seconds(5)}));
   const auto parsed = json::parse(reply.body);

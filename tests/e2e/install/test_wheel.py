@@ -12,6 +12,7 @@ import zipfile
 import pytest
 from cluster import PYTHON, REPOSITORY
 from guide import script_of
+from kept_environment import install
 from ports import free_ports
 
 WHEELS = sorted((REPOSITORY / "dist").glob("determined_cpp-*.whl"))
@@ -108,6 +109,37 @@ def test_the_package_can_be_imported_by_other_pythons(version, newcomer):
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(packages), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run([found[0], "-c", program], env=environment, capture_output=True, text=True)
     assert done.stdout.startswith("train 100 v1User("), done.stderr
+
+
+def test_a_type_checker_reads_the_types_of_the_package(newcomer, tmp_path):
+    (tmp_path / "program.py").write_text(TYPED)
+    checker = install("pyright-1", "pyright[nodejs]==1.1.414") / "pyright"
+    words = [checker, "--outputjson", "--pythonpath", newcomer.bin / "python", tmp_path]
+    done = subprocess.run(words, capture_output=True, text=True)
+    said = [(found["severity"], found["message"]) for found in json.loads(done.stdout)["generalDiagnostics"]]
+    assert said == [
+        ("information", 'Type of "checkpoint.uuid" is "str"'),
+        ("information", 'Type of "operation.length" is "int"'),
+    ]
+
+
+TYPED = """
+from determined import core
+from determined.experimental import client
+
+
+def best(experiment_id: int) -> str:
+    checkpoint = client.get_experiment(experiment_id).top_checkpoint()
+    reveal_type(checkpoint.uuid)
+    return checkpoint.uuid
+
+
+def train(context: core.Context) -> None:
+    for operation in context.searcher.operations():
+        reveal_type(operation.length)
+        context.train.report_validation_metrics(operation.length, {"loss": 0.5})
+        operation.report_completed(0.5)
+"""
 
 
 def other_pythons():

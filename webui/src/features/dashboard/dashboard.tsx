@@ -6,6 +6,7 @@ import { count, formatNumber, hasRun, isTerminal, runTime } from "../../componen
 import { useMe } from "../../components/people/me";
 import { Age, Loaded, PageHead, Panel, Progress, StateBadge } from "../../components/parts";
 import { Link } from "../../components/address/route";
+import { FirstExperiment } from "../experiments/first_experiment";
 
 const pollMs = 2000;
 const shown = 8;
@@ -53,7 +54,8 @@ export function Dashboard() {
               query={{ user: "me" }}
               empty={
                 <>
-                  You have no experiments yet. To create one, run this in the directory of your model: <code>det experiment create config.yaml .</code>
+                  You have no experiments yet. To create a first one:
+                  <FirstExperiment />
                 </>
               }
             />
@@ -114,7 +116,7 @@ function Experiments({ title, list: { experiments, pagination }, query, empty }:
       }
     >
       {experiments.length === 0 ? (
-        <p className="quiet">{empty}</p>
+        <div className="quiet">{empty}</div>
       ) : (
         <div className="table">
           <table aria-label={title}>

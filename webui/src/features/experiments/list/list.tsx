@@ -11,6 +11,7 @@ import { SearchField } from "../../../components/forms/search_field";
 import { parseOrder } from "../../../components/tables/sorting";
 import { TableHead } from "../../../components/tables/table";
 import { listExperiments } from "../api";
+import { FirstExperiment } from "../first_experiment";
 import { BulkActions } from "./bulk";
 import { filterKey, latest, stillChosen } from "./chosen";
 import { allColumns, chosenColumns, usualColumns } from "./columns";
@@ -89,10 +90,10 @@ export function ExperimentTable({ project }: { project?: number }) {
 function Nothing({ query, project }: { query: Query; project: number | undefined }) {
   if (Object.keys(query).length > 0) return <p className="quiet">No experiments match these filters.</p>;
   return (
-    <p className="quiet">
-      {project === undefined ? "No experiments yet." : "No experiments in this project yet."} To create one, run this in the directory of your model:{" "}
-      <code>det experiment create {project === undefined ? "" : `--project_id ${project} `}config.yaml .</code>
-    </p>
+    <div className="quiet">
+      {project === undefined ? "No experiments yet." : "No experiments in this project yet."} To create a first one:
+      <FirstExperiment project={project} />
+    </div>
   );
 }
 
