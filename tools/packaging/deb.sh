@@ -6,6 +6,7 @@ cd "$(dirname "$0")/../.."
 output="$(realpath "$1")"
 version="$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' python/determined/_version.py)"
 root="$(mktemp -d)"
+chmod 755 "$root"
 trap 'rm -rf "$root"' EXIT
 files=tools/packaging/debian
 
