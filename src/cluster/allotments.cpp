@@ -257,7 +257,7 @@ Outcome Cluster::on(const AllotmentEnded& event, Step& step) {
   return {};
 }
 
-Outcome Cluster::on(const AllotmentClaimed& event, Step& step) {
+Outcome Cluster::on(const AllotmentClaimed& event, Step&) {
   const auto found = allotments_.find(event.id);
   if (found == allotments_.end() || found->second.state == State::Releasing)
     return refuse(Error(ErrorCode::Gone, fmt::format("allotment {} is over", event.id)));
