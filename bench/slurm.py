@@ -27,7 +27,7 @@ from slurm import Slurm  # noqa: E402
 from slurm_peers import BATCHES, WORKERS  # noqa: E402
 from slurm_pool import SlurmCluster  # noqa: E402
 
-SCRIPT = f'{PYTHON} -c \'import sys; sys.path.insert(0, "{HERE}"); import slurm_peers; slurm_peers.train(1)\''
+SCRIPT = f"{PYTHON} -c 'import sys; sys.path.insert(0, \"{HERE}\"); import slurm_peers; slurm_peers.train(1)'"
 
 
 def first_metric(cluster):

@@ -34,9 +34,7 @@ def submitit(count, directory):
     import submitit
 
     executor = submitit.AutoExecutor(folder=directory)
-    executor.update_parameters(
-        timeout_min=60, cpus_per_task=1, slurm_partition="main", slurm_array_parallelism=WORKERS
-    )
+    executor.update_parameters(timeout_min=60, cpus_per_task=1, slurm_partition="main", slurm_array_parallelism=WORKERS)
     began = time.monotonic()
     jobs = executor.map_array(train, range(count))
     while not all(job.paths.result_pickle.exists() for job in jobs):  # its own wait() asks more seldom

@@ -1,0 +1,119 @@
+// How long does one event take in a pool of 10,000 nodes that an engine gives, and how long the decision about
+// them? Every node runs a trial of its own; nodes fail, are requested anew, come, and run the next trial.
+
+#include <benchmark/benchmark.h>
+
+#include "det/cluster/testing.h"
+
+namespace det::cluster {
+namespace {
+
+constexpr int kTrials = 1'000;  // per experiment, all at once
+constexpr std::int64_t kTimeLimit = 100'000;
+
+class Nodes {
+ public:
+  Nodes(std::int64_t count, elastic::Granularity granularity) {
+    elastic::Limits limits{.max_nodes = static_cast<int>(count), .granularity = granularity};
+    Pools pools;
+    pools.pools.push_back({.name = "default", .idle_seconds = 0, .elastic = limits, .provider = "Slurm"});
+    bench_.handle(MasterStarted{.epoch = 1, .pools = pools});
+    const auto submit = [&] {
+      bench_.submit(fmt::format(
+          "searcher: {{name: random, metric: loss, max_length: {{batches: 100}}, max_trials: {0}, "
+          "max_concurrent_trials: {0}}}\nmax_restarts: 1000000\n",
+          kTrials));
+    };
+    if (granularity == elastic::Granularity::Task)
+      for (std::int64_t i = 0; i < count; i += kTrials) submit();
+    while (come(due()) > 0) {
+    }
+    if (granularity == elastic::Granularity::Pool) {
+      for (std::int64_t i = 0; i < count; ++i) arrive(request("", ""));
+      for (std::int64_t i = 0; i < count; i += kTrials) submit();
+    }
+  }
+
+  std::vector<Event> due() const { return bench_.cluster.due(Time{bench_.clock}); }
+
+  /// A node is lost, and with its job the allotment; the next one is requested and comes.
+  void fail_one() {
+    const auto& allotments = bench_.cluster.allotments();
+    auto next = allotments.upper_bound(last_);
+    if (next == allotments.end()) next = allotments.begin();
+    last_ = next->first;
+    handle(AllotmentEnded{last_, "job ended: NODE_FAIL"});
+    ++bench_.clock;
+    come(due());
+  }
+  std::int64_t events() const { return events_; }
+  const Cluster& cluster() const { return bench_.cluster; }
+
+ private:
+  void handle(const Event& event) {
+    ++events_;
+    bench_.cluster.handle(event, Time{bench_.clock += kSecond / 100});
+  }
+  std::string request(const std::string& task, const std::string& owner) {
+    handle(AllotmentRequested{"default", 1, task, owner});
+    return std::to_string(++made_);
+  }
+  void arrive(const std::string& id) {
+    handle(AllotmentReported{.id = id,
+                             .running = true,
+                             .engine_id = id,
+                             .ends = Time{bench_.clock + kTimeLimit * kSecond}});
+    handle(AllotmentClaimed{id, 0, "secret"});
+    const auto agent = "default-" + id + "-0";
+    handle(AgentJoined{.agent = agent,
+                       .resource_pool = "default",
+                       .hostname = agent,
+                       .version = "1",
+                       .slots = {{.id = 0}},
+                       .allotment = id});
+    for (const auto& run : bench_.cluster.desired(agent)) handle(AllocationStarted{run.allocation_id, agent});
+  }
+  int come(const std::vector<Event>& events) {
+    int count = 0;
+    for (const auto& event : events) {
+      const auto* wanted = std::get_if<AllotmentRequested>(&event);
+      if (wanted == nullptr) {
+        handle(event);
+        continue;
+      }
+      arrive(request(wanted->task, wanted->owner));
+      ++count;
+    }
+    return count;
+  }
+
+  Bench bench_;
+  std::int64_t made_ = 0, events_ = 0;
+  std::string last_;
+};
+
+/// Seconds for each event of a node that fails and of the one that follows, with the decision in between.
+void a_node_comes_and_goes(benchmark::State& state, elastic::Granularity granularity) {
+  Nodes nodes(state.range(0), granularity);
+  const auto before = nodes.events();
+  for (auto _ : state) nodes.fail_one();
+  state.counters["nodes"] = static_cast<double>(nodes.cluster().agents().size());
+  state.counters["events"] =
+      static_cast<double>(nodes.events() - before) / static_cast<double>(state.iterations());
+}
+
+void the_decision(benchmark::State& state, elastic::Granularity granularity) {
+  Nodes nodes(state.range(0), granularity);
+  for (auto _ : state) benchmark::DoNotOptimize(nodes.due());
+}
+
+void sizes(benchmark::internal::Benchmark* bench) {
+  bench->ArgName("nodes")->Unit(benchmark::kMillisecond)->Arg(1'000)->Arg(10'000);
+}
+BENCHMARK_CAPTURE(a_node_comes_and_goes, pool, elastic::Granularity::Pool)->Apply(sizes);
+BENCHMARK_CAPTURE(a_node_comes_and_goes, task, elastic::Granularity::Task)->Apply(sizes);
+BENCHMARK_CAPTURE(the_decision, pool, elastic::Granularity::Pool)->Apply(sizes);
+BENCHMARK_CAPTURE(the_decision, task, elastic::Granularity::Task)->Apply(sizes);
+
+}  // namespace
+}  // namespace det::cluster
