@@ -1,5 +1,6 @@
-// How long does one event take in a pool of 10,000 nodes that an engine gives, and how long the decision about
-// them? Every node runs a trial of its own; nodes fail, are requested anew, come, and run the next trial.
+// How long does one event take in a pool of 10,000 nodes that an engine gives, and how long the decision
+// about them? Every node runs a trial of its own; nodes fail, are requested anew, come, and run the next
+// trial.
 
 #include <benchmark/benchmark.h>
 
@@ -18,20 +19,11 @@ class Nodes {
     Pools pools;
     pools.pools.push_back({.name = "default", .idle_seconds = 0, .elastic = limits, .provider = "Slurm"});
     bench_.handle(MasterStarted{.epoch = 1, .pools = pools});
-    const auto submit = [&] {
-      bench_.submit(fmt::format(
-          "searcher: {{name: random, metric: loss, max_length: {{batches: 100}}, max_trials: {0}, "
-          "max_concurrent_trials: {0}}}\nmax_restarts: 1000000\n",
-          kTrials));
-    };
-    if (granularity == elastic::Granularity::Task)
-      for (std::int64_t i = 0; i < count; i += kTrials) submit();
-    while (come(due()) > 0) {
-    }
-    if (granularity == elastic::Granularity::Pool) {
-      for (std::int64_t i = 0; i < count; ++i) arrive(request("", ""));
-      for (std::int64_t i = 0; i < count; i += kTrials) submit();
-    }
+    // The nodes come first: each that came while all wait would take a plan of all.
+    std::vector<std::string> tasks(static_cast<std::size_t>(count));
+    if (granularity == elastic::Granularity::Task) tasks = tasks_of(count);
+    for (const auto& task : tasks) arrive(request(task, task.empty() ? "" : "0"));
+    submit(bench_, count);
   }
 
   std::vector<Event> due() const { return bench_.cluster.due(Time{bench_.clock}); }
@@ -50,6 +42,23 @@ class Nodes {
   const Cluster& cluster() const { return bench_.cluster; }
 
  private:
+  static void submit(Bench& bench, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; i += kTrials)
+      bench.submit(fmt::format(
+          "searcher: {{name: random, metric: loss, max_length: {{batches: 100}}, max_trials: {0}, "
+          "max_concurrent_trials: {0}}}\nmax_restarts: 1000000\n",
+          kTrials));
+  }
+  /// What the tasks of so many trials will be called.
+  static std::vector<std::string> tasks_of(std::int64_t count) {
+    Bench bench;
+    bench.handle(MasterStarted{.epoch = 1, .pools = {.pools = {{.name = "default"}}}});
+    submit(bench, count);
+    std::vector<std::string> tasks;
+    for (const auto& [id, allocation] : bench.cluster.allocations())
+      tasks.push_back(allocation.record.task_id);
+    return tasks;
+  }
   void handle(const Event& event) {
     ++events_;
     bench_.cluster.handle(event, Time{bench_.clock += kSecond / 100});
@@ -59,10 +68,8 @@ class Nodes {
     return std::to_string(++made_);
   }
   void arrive(const std::string& id) {
-    handle(AllotmentReported{.id = id,
-                             .running = true,
-                             .engine_id = id,
-                             .ends = Time{bench_.clock + kTimeLimit * kSecond}});
+    handle(AllotmentReported{
+        .id = id, .running = true, .engine_id = id, .ends = Time{bench_.clock + kTimeLimit * kSecond}});
     handle(AllotmentClaimed{id, 0, "secret"});
     const auto agent = "default-" + id + "-0";
     handle(AgentJoined{.agent = agent,
@@ -73,18 +80,12 @@ class Nodes {
                        .allotment = id});
     for (const auto& run : bench_.cluster.desired(agent)) handle(AllocationStarted{run.allocation_id, agent});
   }
-  int come(const std::vector<Event>& events) {
-    int count = 0;
-    for (const auto& event : events) {
-      const auto* wanted = std::get_if<AllotmentRequested>(&event);
-      if (wanted == nullptr) {
+  void come(const std::vector<Event>& events) {
+    for (const auto& event : events)
+      if (const auto* wanted = std::get_if<AllotmentRequested>(&event))
+        arrive(request(wanted->task, wanted->owner));
+      else
         handle(event);
-        continue;
-      }
-      arrive(request(wanted->task, wanted->owner));
-      ++count;
-    }
-    return count;
   }
 
   Bench bench_;

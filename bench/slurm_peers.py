@@ -46,7 +46,7 @@ def dask(count, directory):
     from dask.distributed import Client
     from dask_jobqueue import SLURMCluster
 
-    options = {"queue": "main", "cores": 1, "processes": 1, "memory": "450MB", "walltime": "01:00:00"}
+    options = {"queue": "main", "cores": 1, "processes": 1, "memory": "1500MB", "walltime": "01:00:00"}
     began = time.monotonic()
     with SLURMCluster(
         **options, interface="lo", local_directory=directory, log_directory=directory, python=sys.executable

@@ -322,11 +322,10 @@ std::string Cluster::waiting_reason(const std::string& id) const {
         why->slots, limits.max_nodes, nodes(limits.max_nodes), limits.slots_per_node);
   const auto own = per_task(settings);
   const auto& record = allocation(id)->record;
-  const auto failed = failures_.find(
-      failure_key(name, own ? std::to_string(owner_of(job_of(*allocation(id))).value()) : ""));
-  const auto trouble = failed == failures_.end()
-                           ? ""
-                           : fmt::format("; the last request failed: {}", failed->second.why);
+  const auto failed =
+      failures_.find(failure_key(name, own ? std::to_string(owner_of(job_of(*allocation(id))).value()) : ""));
+  const auto trouble =
+      failed == failures_.end() ? "" : fmt::format("; the last request failed: {}", failed->second.why);
   if (const auto awaited = machines_awaited(name, own ? record.task_id : ""); !awaited.empty())
     return fmt::format("waits for {}{}", awaited, trouble);
   int count = 0;

@@ -239,8 +239,10 @@ TEST_F(Allotments, ATrialStartsWhereItMayStayLongest) {
   pass(1);
   join("2-0", "2");
   handle(AllocationStarted{bench_.allocation(2), "2-0"});
-  handle(AllotmentReported{.id = "1", .running = true, .engine_id = "1", .ends = Time{bench_.clock} + 4'000 * kSecond});
-  handle(AllotmentReported{.id = "2", .running = true, .engine_id = "2", .ends = Time{bench_.clock} + 8'000 * kSecond});
+  handle(AllotmentReported{
+      .id = "1", .running = true, .engine_id = "1", .ends = Time{bench_.clock} + 4'000 * kSecond});
+  handle(AllotmentReported{
+      .id = "2", .running = true, .engine_id = "2", .ends = Time{bench_.clock} + 8'000 * kSecond});
   for (const auto id : {1, 2}) {
     const auto allocation = bench_.allocation(id);
     handle(ExperimentCommanded{ExperimentId{id}, Verb::Kill});
@@ -263,7 +265,9 @@ class OwnAllotments : public Allotments {
                                                         .granularity = elastic::Granularity::Task},
                              .provider = "Slurm"}}}});
   }
-  const Allocation& allocation(int experiment) { return *cluster().allocation(bench_.allocation(experiment)); }
+  const Allocation& allocation(int experiment) {
+    return *cluster().allocation(bench_.allocation(experiment));
+  }
 };
 
 TEST_F(OwnAllotments, ATrialRunsOnItsOwnMachineAndNothingElseDoes) {
@@ -322,7 +326,8 @@ TEST_F(OwnAllotments, TheFailuresOfOneOwnerHoldBackNobodyElse) {
   EXPECT_EQ(cluster().failures("default").count, 1);
   EXPECT_EQ(cluster().waiting_reason(bench_.allocation(1)),
             "waits for nodes of Slurm; the last request failed: Invalid account");
-  EXPECT_EQ(cluster().waiting_reason(bench_.allocation(2)), "waits for nodes of Slurm; the last request failed: no");
+  EXPECT_EQ(cluster().waiting_reason(bench_.allocation(2)),
+            "waits for nodes of Slurm; the last request failed: no");
   pass(6);
   EXPECT_EQ(cluster().allotments().size(), 2u) << "each tries again";
   join("4-0", "4");

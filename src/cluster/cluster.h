@@ -156,8 +156,8 @@ class Cluster {
   const elastic::Allotment* allotment(const std::string& id) const;
   /// All that the decision about the machines of a pool with a provider depends on.
   elastic::Pool elastic_pool(const PoolSettings& settings) const;
-  /// Allotments that failed since the last one that worked; where failures are those of owners, of the one who
-  /// had most.
+  /// Allotments that failed since the last one that worked; where failures are those of owners, of the one
+  /// who had most.
   elastic::Failures failures(const std::string& pool) const;
   /// What a pool with a provider waits for, in words: "2 nodes of Slurm partition a100 (job 4711 pending:
   /// Priority)"; empty where no machine is on its way.

@@ -14,8 +14,8 @@ namespace {
 struct Standing {
   int joined = 0;  ///< of its nodes
   bool busy = false;
-  Time idle_since{};  ///< the last of those that joined, where none is busy
-  bool used = false;  ///< a request was packed into one of its nodes
+  Time idle_since{};    ///< the last of those that joined, where none is busy
+  bool used = false;    ///< a request was packed into one of its nodes
   bool closed = false;  ///< its end is so near that nothing new starts there
   bool ending = false;  ///< … that what runs there looks for other nodes
 };
@@ -122,8 +122,7 @@ class Planner {
   void pack_ahead() {
     ahead_ = true;
     for (const auto& run : pool_.running) {
-      if (!run.goes_on ||
-          std::ranges::none_of(run.on, [&](const auto& id) { return ending_.contains(id); }))
+      if (!run.goes_on || std::ranges::none_of(run.on, [&](const auto& id) { return ending_.contains(id); }))
         continue;
       if (run.slots <= limits_.slots_per_node)
         pack_single(run);

@@ -100,7 +100,7 @@ class World {
   void submit() {
     const auto& limits = pool_.limits;
     const int slots = pick(4) == 0 ? limits.slots_per_node * (1 + pick(3)) : 1 + pick(limits.slots_per_node);
-    for (int i = 1 + pick(4); i > 0; --i) 
+    for (int i = 1 + pick(4); i > 0; --i)
       waiting_.push_back({.task = fmt::format("t{}", ++trials_), .slots = slots, .left = 5 + pick(60)});
   }
 
@@ -205,7 +205,8 @@ class World {
   bool usable(const Node& node, const Trial& trial) const {
     for (const auto& a : pool_.allotments)
       if (a.id == node.allotment)
-        return a.state == State::Running && !a.leaving && closes_at(pool_.limits, a).value_or(now_ + 1) > now_ &&
+        return a.state == State::Running && !a.leaving &&
+               closes_at(pool_.limits, a).value_or(now_ + 1) > now_ &&
                (a.task.empty() || a.task == trial.task);
     return false;
   }
@@ -323,7 +324,8 @@ TEST(ElasticSimulation, EveryTrialRunsAndNoNodeOutlivesItsNeed) {
 
 /// Seconds that a trial of an hour takes where each job ends after ten minutes and the next comes after one.
 std::int64_t an_hour(std::int64_t lead_time, Granularity granularity) {
-  Pool pool{.limits = {.max_nodes = 2, .grace_period = 30, .granularity = granularity, .lead_time = lead_time}};
+  Pool pool{
+      .limits = {.max_nodes = 2, .grace_period = 30, .granularity = granularity, .lead_time = lead_time}};
   Time now{};
   std::string on;  // the allotment on which it runs
   std::int64_t left = 3'600;
@@ -348,7 +350,8 @@ std::int64_t an_hour(std::int64_t lead_time, Granularity granularity) {
     (on.empty() ? pool.demands : pool.running).push_back(trial);
     if (granularity == Granularity::Task) pool.tasks = {"t"};
     const auto decision = decide(pool, now);
-    for (const auto& id : decision.leaving) std::ranges::find(pool.allotments, id, &Allotment::id)->leaving = true;
+    for (const auto& id : decision.leaving)
+      std::ranges::find(pool.allotments, id, &Allotment::id)->leaving = true;
     for (const auto& release : decision.releases) {
       std::erase_if(pool.allotments, [&](const Allotment& a) { return a.id == release.allotment; });
       std::erase_if(pool.nodes, [&](const Node& node) { return node.allotment == release.allotment; });
@@ -363,16 +366,17 @@ std::int64_t an_hour(std::int64_t lead_time, Granularity granularity) {
 
 TEST(ElasticSimulation, ATrialMovesAlmostWithoutWaitingWhenItsNextNodeWasAskedForInTime) {
   for (const auto granularity : {Granularity::Pool, Granularity::Task}) {
-    EXPECT_LT(an_hour(kLearnt, granularity), 3'600 + 60 + 10 * 3) << "the first wait, and a moment at each move";
+    EXPECT_LT(an_hour(kLearnt, granularity), 3'600 + 60 + 10 * 3)
+        << "the first wait, and a moment at each move";
     EXPECT_LT(an_hour(90, granularity), 3'600 + 60 + 10 * 3);
     EXPECT_GT(an_hour(0, granularity), 3'600 + 6 * 60) << "six moves, each of which waits";
   }
 }
 
 TEST(ElasticSimulation, FindsMistakes) {
-  for (const auto mutant : {Mutant::ForgetsMaximum, Mutant::ForgetsBackoff, Mutant::HoldsPartOfAGang,
-                            Mutant::KeepsIdleNodes, Mutant::IgnoresTheEnd, Mutant::TakesEndedTasksForLive,
-                            Mutant::AsksAheadAboveTheMaximum}) {
+  for (const auto mutant :
+       {Mutant::ForgetsMaximum, Mutant::ForgetsBackoff, Mutant::HoldsPartOfAGang, Mutant::KeepsIdleNodes,
+        Mutant::IgnoresTheEnd, Mutant::TakesEndedTasksForLive, Mutant::AsksAheadAboveTheMaximum}) {
     bool found = false;
     for (std::uint32_t seed = 1; seed <= 100 && !found; ++seed) found = !World(seed, mutant).run().empty();
     EXPECT_TRUE(found) << static_cast<int>(mutant);

@@ -163,8 +163,7 @@ class PerTask {
   }
 
   void release(std::size_t i, std::string why) {
-    if (released_.insert(i).second)
-      decision_.releases.push_back({pool_.allotments[i].id, std::move(why)});
+    if (released_.insert(i).second) decision_.releases.push_back({pool_.allotments[i].id, std::move(why)});
   }
 
   const Pool& pool_;

@@ -16,7 +16,8 @@ using Releases = std::vector<Release>;
 
 /// Four nodes of two slots at most.
 Pool pool() {
-  return {.limits = {.max_nodes = 4, .slots_per_node = 2, .granularity = Granularity::Task, .lead_time = 100}};
+  return {
+      .limits = {.max_nodes = 4, .slots_per_node = 2, .granularity = Granularity::Task, .lead_time = 100}};
 }
 
 void wait(Pool& pool, const std::string& task, int slots = 1, const std::string& owner = "1") {
@@ -174,7 +175,8 @@ TEST(PerTask, FailuresHoldBackTheirOwnerOnly) {
   p.owner_failures["1"] = {.count = 2, .last = ago(5), .why = "Invalid account"};
   EXPECT_EQ(decide(p, kNow).requests, (Requests{{1, "t1", "2"}}));
   EXPECT_EQ(decide(p, kNow).why_not_more, "Invalid account");
-  EXPECT_EQ(decide(p, kNow + 5 * kSecond).requests, (Requests{{1, "t0", "1"}, {1, "t1", "2"}})) << "one tries";
+  EXPECT_EQ(decide(p, kNow + 5 * kSecond).requests, (Requests{{1, "t0", "1"}, {1, "t1", "2"}}))
+      << "one tries";
   add(p, "1", "t0", State::Pending);
   EXPECT_EQ(decide(p, kNow + 5 * kSecond).requests, (Requests{{1, "t1", "2"}}));
 }

@@ -13,7 +13,8 @@ std::optional<Time> before_leaving(const Limits& limits, const Allotment& allotm
   const auto leaves = leaves_at(limits, allotment);
   if (!leaves) return std::nullopt;
   auto early = seconds * kSecond;
-  if (allotment.granted) early = std::min(early, std::max<std::int64_t>(0, (*leaves - *allotment.granted) / n));
+  if (allotment.granted)
+    early = std::min(early, std::max<std::int64_t>(0, (*leaves - *allotment.granted) / n));
   return *leaves + -early;
 }
 

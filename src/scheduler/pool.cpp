@@ -39,11 +39,11 @@ Pool::Pool(std::span<const Agent> agents, const FittingOptions& options, bool id
   agents_.reserve(agents.size());
   std::map<Attributes, std::size_t> known;
   auto sorted = by_id(agents);
-  const bool by_time = std::ranges::any_of(agents, [](const Agent& agent) { return agent.until.has_value(); });
+  const bool by_time =
+      std::ranges::any_of(agents, [](const Agent& agent) { return agent.until.has_value(); });
   if (by_time) std::ranges::sort(sorted, outlives);
   for (const auto* agent : sorted) {
-    const bool usable =
-        agent->enabled && !agent->draining && (!agent->until || options.now < *agent->until);
+    const bool usable = agent->enabled && !agent->draining && (!agent->until || options.now < *agent->until);
     Place place{.id = agent->id,
                 .devices = devices_.size(),
                 .total = static_cast<int>(agent->slots.size()),

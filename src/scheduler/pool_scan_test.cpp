@@ -39,7 +39,8 @@ class Scan {
       : agents_(std::move(agents)), options_(options) {
     const auto ends = [](const Agent& agent) { return agent.until.value_or(Time{INT64_MAX}); };
     for (auto& agent : agents_) agent.draining = agent.draining || ends(agent) <= options.now;
-    std::ranges::sort(agents_, {}, [&](const Agent& agent) { return std::pair(-ends(agent).microseconds, agent.id); });
+    std::ranges::sort(agents_, {},
+                      [&](const Agent& agent) { return std::pair(-ends(agent).microseconds, agent.id); });
   }
 
   std::vector<Share> place(const Request& request) {

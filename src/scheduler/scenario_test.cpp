@@ -4,8 +4,8 @@
 //
 //   scheduler  fifo, round_robin, fair_share or priority, then fitting=worst heterogeneous=yes preemption=yes
 //                                                         (fifo fitting=best if absent); now=T
-//   agents     NAME slots=N zero=N disabled=0,1 enabled=no draining=yes label=L has=gpu:a100,zone:b until=T for=R  NAME …
-//   running    NAME slots=N on=AGENT or on=AGENT:0,1 group=G max=N releasing=yes asked=yes
+//   agents     NAME slots=N zero=N disabled=0,1 enabled=no draining=yes label=L has=gpu:a100,zone:b until=T
+//   for=R  NAME … running    NAME slots=N on=AGENT or on=AGENT:0,1 group=G max=N releasing=yes asked=yes
 //   request    NAME slots=N group=G max=N priority=N weight=N label=L preemptible=no blocked=A,B single=yes
 //              has=gpu:a100 position=N submitted=T requested=T reservation=R   (of running ones likewise)
 //   ---

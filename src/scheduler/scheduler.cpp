@@ -22,7 +22,8 @@ Plan plan_unlabelled(const Options& options, std::span<const Agent> agents,
   return {};
 }
 
-/// Agents and requests that know no others: of one label, or of one reservation; and where the requests stand among all.
+/// Agents and requests that know no others: of one label, or of one reservation; and where the requests stand
+/// among all.
 struct Part {
   std::vector<Agent> agents;
   std::vector<Request> requests;

@@ -34,8 +34,8 @@ struct Agent {
   bool draining = false;    ///< takes nothing new, as one that is silent
   int zero_slot_max = 100;  ///< tasks without slots that it may run at once
   int zero_slot_running = 0;
-  std::optional<Time> until{};   ///< from then on it takes nothing new, for its machine goes
-  std::string reserved_for{};    ///< takes only requests with this reservation
+  std::optional<Time> until{};  ///< from then on it takes nothing new, for its machine goes
+  std::string reserved_for{};   ///< takes only requests with this reservation
   friend bool operator==(const Agent&, const Agent&) = default;
 };
 

@@ -147,7 +147,8 @@ void Engine::check_tasks() {
   }
   std::map<std::string, int> idle;
   for (const auto& [id, allotment] : cluster.allotments()) {
-    if (allotment.task.empty() || allotment.state == State::Releasing || tasks.contains(allotment.task)) continue;
+    if (allotment.task.empty() || allotment.state == State::Releasing || tasks.contains(allotment.task))
+      continue;
     idle[id] = over_[id] + 1;
     if (idle[id] > 5) world_.broken("I-24", fmt::format("machine {} outlives {}", id, allotment.task));
   }

@@ -25,13 +25,15 @@ void read_limits(Section& section, elastic::Limits& limits) {
   section.seconds("useful_time", 0, limits.useful_time);
   if (limits.granularity == elastic::Granularity::Task) {
     if (limits.min_nodes > 0)
-      section.problem("min_nodes", fmt::format("is {}; it must be 0 with granularity: task, where a node comes "
-                                               "and goes with its trial",
-                                               limits.min_nodes));
+      section.problem("min_nodes",
+                      fmt::format("is {}; it must be 0 with granularity: task, where a node comes "
+                                  "and goes with its trial",
+                                  limits.min_nodes));
     if (limits.nodes_per_job > 1)
-      section.problem("nodes_per_job", fmt::format("is {}; with granularity: task each job has the nodes that "
-                                                   "its trial needs",
-                                                   limits.nodes_per_job));
+      section.problem("nodes_per_job",
+                      fmt::format("is {}; with granularity: task each job has the nodes that "
+                                  "its trial needs",
+                                  limits.nodes_per_job));
   }
   if (limits.min_nodes > limits.max_nodes)
     section.problem("min_nodes", fmt::format("is {}; it must not be greater than max_nodes, which is {}",
@@ -60,7 +62,8 @@ void read_slurm(Section& section, ProviderSettings& settings) {
   const auto names_owner = [](const std::string& text) { return text.find("{owner}") != std::string::npos; };
   const auto& words = settings.as_owner;
   if (!words.empty() && (words.front().starts_with('-') || std::ranges::none_of(words, names_owner)))
-    section.problem("as_owner", "must be a command that runs others as {owner}, such as [sudo, -n, -u, '{owner}', --]");
+    section.problem("as_owner",
+                    "must be a command that runs others as {owner}, such as [sudo, -n, -u, '{owner}', --]");
   if (!words.empty() && !per_task)
     section.problem("as_owner", "needs granularity: task; other jobs run trials of several users");
   if (!per_task && (names_owner(settings.account) || names_owner(settings.qos) ||

@@ -177,7 +177,8 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
   for (auto& job : *listed) {
     const auto id = job.name.substr(prefix_.size());
     const auto* allotment = ledger_.cluster().allotment(id);
-    if (allotment != nullptr && !job.user.empty() && job.user != account_of(*allotment)) continue;  // a namesake
+    if (allotment != nullptr && !job.user.empty() && job.user != account_of(*allotment))
+      continue;  // a namesake
     const bool ended = job.state == EngineJob::State::Ended;
     const bool ours = allotment != nullptr && allotment->pool == pool.name &&
                       (allotment->engine_id.empty() ? !ended : allotment->engine_id == job.id);

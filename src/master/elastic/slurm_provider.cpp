@@ -33,13 +33,13 @@ class Slurm final : public Provider {
       words = as_owner(settings_, request.owner, std::move(words));
     }
     DET_TRY(const auto out,
-            ask(words, slurm_script(settings_, pilot_, request),
-                {{"DET_PILOT_TOKEN", request.token}}));
+            ask(words, slurm_script(settings_, pilot_, request), {{"DET_PILOT_TOKEN", request.token}}));
     return std::string(trim(out.substr(0, out.find(';'))));  // "4711;cluster" where there are several
   }
 
   Result<std::vector<EngineJob>> list(const std::string& prefix) override {
-    DET_TRY(const auto out, ask(squeue_words(!settings_.as_owner.empty()), "", {{"SLURM_TIME_FORMAT", "%s"}}));
+    DET_TRY(const auto out,
+            ask(squeue_words(!settings_.as_owner.empty()), "", {{"SLURM_TIME_FORMAT", "%s"}}));
     auto jobs = read_squeue(out, prefix, settings_.time_limit);
     if (jobs && settings_.as_owner.empty())
       for (auto& job : *jobs) job.user.clear();  // all are ours

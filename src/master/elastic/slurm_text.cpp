@@ -77,8 +77,8 @@ std::vector<std::string> as_owner(const ProviderSettings& settings, const std::s
 
 bool is_account(const std::string& owner) {
   const auto fine = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
   };
   return !owner.empty() && owner.size() <= 64 && std::ranges::all_of(owner, fine) && owner.front() != '-' &&
          owner != "root";

@@ -33,7 +33,8 @@ TEST(SlurmText, AJobOfOneTrialIsChargedToItsOwner) {
   auto request = kRequest;
   request.task = "7.x", request.owner = "ada";
   const auto words = sbatch_words(settings, kPilot, request);
-  for (const auto* word : {"--account=group_ada", "--wckey=ada-ada", "--exclusive", "--comment=det 7.x of ada"})
+  for (const auto* word :
+       {"--account=group_ada", "--wckey=ada-ada", "--exclusive", "--comment=det 7.x of ada"})
     EXPECT_THAT(words, Contains(word));
   EXPECT_THAT(sbatch_words(settings, kPilot, kRequest), Not(Contains(HasSubstr("--comment"))));
 }
@@ -45,7 +46,9 @@ TEST(SlurmText, AJobIsSubmittedAsItsOwnerWhereTheSettingsSaySo) {
   EXPECT_EQ(as_owner(settings, "ada", {"sbatch"}),
             (std::vector<std::string>{"sudo", "-n", "-u", "ada", "--", "sbatch"}));
   for (const auto* fine : {"ada", "ada.l-2", "_x"}) EXPECT_TRUE(is_account(fine)) << fine;
-  for (const auto* not_fine : {"", "root", "-x", "a b", "ada;reboot", "\xc3\xa4da"})
+  for (const auto* not_fine : {"", "root", "-x", "a b", "ada;reboot",
+                               "\xc3\xa4"
+                               "da"})
     EXPECT_FALSE(is_account(not_fine)) << not_fine;
   EXPECT_THAT(squeue_words(), Contains("--me"));
   EXPECT_THAT(squeue_words(true), Not(Contains("--me")));
@@ -65,6 +68,9 @@ TEST(SlurmText, TheScriptStartsAPilotOnEachNodeAndHasNothingSecret) {
   EXPECT_THAT(script, Not(HasSubstr("SECRET")));
   settings.gpus = true;
   EXPECT_THAT(slurm_script(settings, kPilot, kRequest), Not(HasSubstr("--slots")));
+  EXPECT_THAT(script, Not(HasSubstr("--no-warm-worker")));
+  settings.limits.granularity = elastic::Granularity::Task;
+  EXPECT_THAT(slurm_script(settings, kPilot, kRequest), HasSubstr("--no-warm-worker")) << "for one trial";
 }
 
 TEST(SlurmText, ReadsTheListOfJobs) {
