@@ -12,7 +12,7 @@ class SlurmCluster(EngineCluster):
 
     def __init__(self, directory, slurm, **provider):
         kept = {k: v for k, v in slurm.environment().items() if k in ("SLURM_CONF", "PATH")}
-        settings = {"type": "slurm", "partition": "main", "max_nodes": 4, "idle_timeout": "4s"} | provider
+        settings = {"type": "slurm", "partition": "main", "max_nodes": 4, "idle_timeout": "2s"} | provider
         super().__init__(directory, kept, **settings)
         self.slurm = slurm
 

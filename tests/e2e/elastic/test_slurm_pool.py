@@ -111,7 +111,7 @@ def test_an_unknown_partition_is_refused_at_the_start(slurm, tmp_path):
 
 
 def test_a_master_killed_while_it_submits_leaves_no_orphan(slurm, tmp_path, undisturbed):
-    with cluster_of(slurm, tmp_path) as cluster:
+    with cluster_of(slurm, tmp_path, idle_timeout="0s") as cluster:
         for _ in range(3):
             began = time.time()
             id = cluster.create(NOISY)
