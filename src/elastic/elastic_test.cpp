@@ -216,6 +216,16 @@ TEST(Elastic, WhatIsThereForTheNextMoveIsKeptAndNotAskedForAgain) {
   }
 }
 
+TEST(Elastic, TheNextNodeIsNotOneThatEndsAsSoon) {
+  EXPECT_EQ(decide(ending(80, 1), kNow).requests, Requests{1}) << "not the free slot of its own";
+  auto p = ending(80, 2);
+  add_running(p, "2", {2});
+  EXPECT_EQ(decide(p, kNow).requests, Requests{}) << "one that stays will do";
+  p.allotments[1].granted = ago(10'000);
+  p.allotments[1].ends = p.allotments[0].ends;
+  EXPECT_EQ(decide(p, kNow).requests, Requests{1});
+}
+
 TEST(Elastic, TwoThatLeaveShareTheNextNode) {
   auto p = ending(80, 1);
   p.running.push_back({.slots = 1, .on = {"1"}});
