@@ -145,9 +145,9 @@ Outcome Cluster::on(const AllocationStarted& event, Step& step) {
   auto* allocation = live_allocation(event.allocation_id);
   if (allocation == nullptr || !holds_slots(*allocation, event.agent)) return {};
   allocation->agents_running.insert(event.agent);
-  if (const auto agent = agents_.find(event.agent);
-      agent != agents_.end() && !agent->second.allotment.empty())
-    failures_.erase(agent->second.resource_pool);  // its engine works
+  if (const auto agent = agents_.find(event.agent); agent != agents_.end())
+    if (const auto* allotment = this->allotment(agent->second.allotment))
+      failures_.erase(failure_key(allotment->pool, allotment->owner));  // its engine works
   if (allocation->agents_running.size() == allocation->record.shares.size() &&
       allocation->record.state < AllocationState::Running) {
     allocation->record.state = AllocationState::Running;
@@ -229,6 +229,11 @@ Outcome Cluster::on(const AgentJoined& event, Step& step) {
   step.place = true;
   if (const auto found = allotments_.find(event.allotment); found != allotments_.end()) {
     auto& allotment = found->second;
+    if (!allotment.joined) {
+      auto& waits = waits_[allotment.pool];
+      waits.push_back((step.now - allotment.requested) / kSecond);
+      if (waits.size() > elastic::kWaitsMax) waits.erase(waits.begin());
+    }
     agent.leaving = allotment.leaving || allotment.state == elastic::State::Releasing;
     if (!allotment.granted) allotment.granted = step.now;
     if (allotment.state < elastic::State::Running) allotment.state = elastic::State::Running;

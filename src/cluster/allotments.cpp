@@ -1,6 +1,7 @@
 // Machines that engines give: what the pools ask for, what the engines answer, and what follows for agents.
 
 #include <algorithm>
+#include <utility>
 
 #include "det/cluster/cluster.h"
 #include "det/cluster/step.h"
@@ -26,11 +27,6 @@ bool wants_machines(const scheduler::Why& why) {
   }
 }
 
-elastic::Demand demand_of(const scheduler::Request& request) {
-  return {
-      .slots = request.slots, .single_node = request.single_agent, .blocked_agents = request.blocked_agents};
-}
-
 const char* nodes(int count) {
   return count == 1 ? "node" : "nodes";
 }
@@ -42,29 +38,82 @@ const Allotment* Cluster::allotment(const std::string& id) const {
   return found == allotments_.end() ? nullptr : &found->second;
 }
 
-const elastic::Failures& Cluster::failures(const std::string& pool) const {
-  static const elastic::Failures kNone;
-  const auto found = failures_.find(pool);
-  return found == failures_.end() ? kNone : found->second;
+std::string Cluster::failure_key(const std::string& pool, const std::string& owner) {
+  return owner.empty() ? pool : pool + "\n" + owner;
 }
 
-std::vector<std::string> Cluster::agents_of(const std::string& allotment) const {
-  std::vector<std::string> ids;
-  for (const auto& [id, agent] : agents_)
-    if (agent.allotment == allotment) ids.push_back(id);
-  return ids;
+elastic::Failures Cluster::failures(const std::string& pool) const {
+  elastic::Failures most;
+  if (const auto found = failures_.find(pool); found != failures_.end()) most = found->second;
+  const auto prefix = pool + "\n";
+  for (auto at = failures_.lower_bound(prefix); at != failures_.end() && at->first.starts_with(prefix); ++at)
+    if (at->second.count > most.count) most = at->second;
+  return most;
+}
+
+std::vector<std::string> Cluster::agents_of(const std::string& allotment) {
+  refresh();
+  const auto& ids = planner_.agents_of(allotment);
+  return {ids.begin(), ids.end()};
+}
+
+elastic::Demand Cluster::demand_of(const scheduler::Request& request, const PoolSettings& settings) const {
+  elastic::Demand demand{
+      .slots = request.slots, .single_node = request.single_agent, .blocked_agents = request.blocked_agents};
+  if (request.slots_max) demand.group = request.group, demand.group_room = request.slots_max;
+  if (!per_task(settings)) return demand;
+  demand.task = request.reservation;
+  if (const auto* allocation = this->allocation(request.allocation_id))
+    demand.owner = std::to_string(owner_of(job_of(*allocation)).value());
+  return demand;
+}
+
+/// Those that run, where the decision depends on them.
+void Cluster::add_running(const PoolSettings& settings, elastic::Pool& pool) const {
+  std::map<std::string, int> used;  // slots, by group
+  for (const auto& request : planner_.pool(settings.name).requests) {
+    if (per_task(settings)) pool.tasks.insert(request.reservation);
+    if (!request.running) continue;
+    if (request.slots_max) used[request.group] += request.slots;
+    std::set<std::string> on;
+    for (const auto& share : request.held)
+      if (const auto agent = agents_.find(share.agent); agent != agents_.end())
+        if (const auto* allotment = this->allotment(agent->second.allotment);
+            allotment != nullptr && (allotment->ends || per_task(settings)))
+          on.insert(allotment->id);
+    if (on.empty() && !per_task(settings)) continue;
+    auto demand = demand_of(request, settings);
+    const auto& allocation = allocations_.at(request.allocation_id);
+    demand.on = std::move(on);
+    demand.goes_on =
+        !allocation.kill &&
+        (allocation.of_trial()
+             ? experiments_.at(allocation.record.experiment_id).record().state == experiment::State::Active
+             : tasks_.at(allocation.record.task_id).can_yield());
+    pool.running.push_back(std::move(demand));
+  }
+  for (auto& demand : pool.demands)
+    if (demand.group_room) *demand.group_room = std::max(0, *demand.group_room - used[demand.group]);
 }
 
 elastic::Pool Cluster::elastic_pool(const PoolSettings& settings) const {
   elastic::Pool pool{.limits = *settings.elastic,
                      .in_order = settings.policy == scheduler::Policy::Fifo,
                      .failures = failures(settings.name)};
+  const auto prefix = settings.name + "\n";
+  for (auto at = failures_.lower_bound(prefix); at != failures_.end() && at->first.starts_with(prefix); ++at)
+    pool.owner_failures.emplace(at->first.substr(prefix.size()), at->second);
+  if (const auto waits = waits_.find(settings.name); waits != waits_.end()) pool.waits = waits->second;
   for (const auto& [id, allotment] : allotments_)
     if (allotment.pool == settings.name) pool.allotments.push_back(allotment);
   const auto& view = planner_.pool(settings.name);
-  for (const auto& waiting : view.waiting)
-    if (waiting.request < view.requests.size() && wants_machines(waiting.why))
-      pool.demands.push_back(demand_of(view.requests[waiting.request]));
+  for (const auto& waiting : view.waiting) {
+    if (waiting.request >= view.requests.size() || !wants_machines(waiting.why)) continue;
+    const auto& request = view.requests[waiting.request];  // the plan may be of an earlier moment
+    if (!request.running && request.label.empty() && request.attributes.empty())
+      pool.demands.push_back(demand_of(request, settings));
+  }
+  add_running(settings, pool);
   for (const auto& [id, agent] : agents_) {
     if (!agent.connected || agent.allotment.empty() || agent.resource_pool != settings.name) continue;
     elastic::Node node{
@@ -91,7 +140,8 @@ void Cluster::due_of_pools(Time now, std::vector<Event>& events) const {
     for (const auto& release : decision.releases)
       events.push_back(AllotmentReleased{release.allotment, release.why});
     for (const auto& id : decision.leaving) events.push_back(AllotmentLeaving{id});
-    for (const int count : decision.requests) events.push_back(AllotmentRequested{settings.name, count});
+    for (const auto& request : decision.requests)
+      events.push_back(AllotmentRequested{settings.name, request.nodes, request.task, request.owner});
   }
   for (const auto& [id, allotment] : allotments_)
     if (allotment.state != State::Releasing && !elastic.contains(allotment.pool))
@@ -103,6 +153,8 @@ void Cluster::due_of_pools(Time now, std::vector<Event>& events) const {
 Outcome Cluster::on(const AllotmentRequested& event, Step& step) {
   const auto id = std::to_string(next_allotment_++);
   Allotment allotment{.id = id, .pool = event.pool, .nodes = event.nodes, .requested = step.now};
+  allotment.task = event.task;
+  allotment.owner = event.owner;
   allotments_.emplace(id, std::move(allotment));
   step.effects.push_back(WakeProvider{event.pool});
   return {};
@@ -167,7 +219,7 @@ Outcome Cluster::on(const AllotmentReported& event, Step& step) {
   auto& allotment = found->second;
   allotment.engine_id = event.engine_id;
   allotment.reason = event.reason;
-  allotment.ends = event.ends;
+  const auto end_before = std::exchange(allotment.ends, event.ends);
   if (event.running) {
     if (!allotment.granted) allotment.granted = step.now;
     if (allotment.state < State::Running) allotment.state = State::Running;
@@ -177,9 +229,12 @@ Outcome Cluster::on(const AllotmentReported& event, Step& step) {
       allotment.claims.clear();
       allotment.joined = allotment.leaving = false;
       allotment.granted.reset();
+      allotment.requested = step.now;  // it waits anew
     }
     allotment.state = State::Pending;
   }
+  if (end_before != allotment.ends)
+    for (const auto& agent : agents_of(event.id)) agents_.change(agent);  // they may take work until then
   return {};
 }
 
@@ -193,7 +248,7 @@ Outcome Cluster::on(const AllotmentEnded& event, Step& step) {
   const bool short_lived = !allotment.granted || step.now - *allotment.granted < 60 * kSecond;
   const bool gives_up = allotment.state == State::Releasing && !allotment.joined && allotment.granted;
   if ((allotment.state != State::Releasing && !allotment.leaving && short_lived) || gives_up) {
-    auto& failures = failures_[allotment.pool];
+    auto& failures = failures_[failure_key(allotment.pool, allotment.owner)];
     ++failures.count;
     failures.last = step.now;
     failures.why = gives_up ? allotment.why_released : event.why;
@@ -221,7 +276,7 @@ Outcome Cluster::on(const AllotmentClaimed& event, Step&) {
 
 // ---- in words --------------------------------------------------------------
 
-std::string Cluster::machines_awaited(const std::string& pool) const {
+std::string Cluster::machines_awaited(const std::string& pool, const std::string& task) const {
   const auto& settings = this->pool(pool);
   std::map<std::string, int> joined;
   for (const auto& [id, agent] : agents_)
@@ -230,6 +285,7 @@ std::string Cluster::machines_awaited(const std::string& pool) const {
   std::string reason;
   for (const auto& [id, allotment] : allotments_) {
     if (allotment.pool != pool || allotment.state == State::Releasing) continue;
+    if (!task.empty() && allotment.task != task) continue;
     const int missing = allotment.nodes - joined[id];
     if (missing <= 0) continue;
     count += missing;
@@ -250,7 +306,7 @@ bool Cluster::could_fit_elastically(const std::string& id) const {
   const auto& settings = pool(pool_where(*allocation));
   const auto request = request_of(*allocation);
   return settings.elastic && request.label.empty() && request.attributes.empty() &&
-         elastic::can_fit(*settings.elastic, demand_of(request));
+         elastic::can_fit(*settings.elastic, demand_of(request, settings));
 }
 
 std::string Cluster::waiting_reason(const std::string& id) const {
@@ -264,9 +320,13 @@ std::string Cluster::waiting_reason(const std::string& id) const {
     return fmt::format(
         "needs {} slots; the pool has at most {} {} of {} slots each, which larger requests use whole",
         why->slots, limits.max_nodes, nodes(limits.max_nodes), limits.slots_per_node);
-  const auto& failed = failures(name);
-  const auto trouble = failed.count == 0 ? "" : fmt::format("; the last request failed: {}", failed.why);
-  if (const auto awaited = machines_awaited(name); !awaited.empty())
+  const auto own = per_task(settings);
+  const auto& record = allocation(id)->record;
+  const auto failed =
+      failures_.find(failure_key(name, own ? std::to_string(owner_of(job_of(*allocation(id))).value()) : ""));
+  const auto trouble =
+      failed == failures_.end() ? "" : fmt::format("; the last request failed: {}", failed->second.why);
+  if (const auto awaited = machines_awaited(name, own ? record.task_id : ""); !awaited.empty())
     return fmt::format("waits for {}{}", awaited, trouble);
   int count = 0;
   for (const auto& [_, allotment] : allotments_) count += allotment.pool == name ? allotment.nodes : 0;

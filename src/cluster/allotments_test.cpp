@@ -104,7 +104,7 @@ TEST_F(Allotments, ATrialLeavesBeforeTheTimeLimitAndGoesOnElsewhere) {
   pass(20);
   EXPECT_TRUE(cluster().allotment("1")->leaving);
   EXPECT_TRUE(allocation().preempt);
-  EXPECT_EQ(cluster().allotments().size(), 1u) << "it saves before it asks for slots again";
+  EXPECT_EQ(cluster().allotments().size(), 2u) << "the next is on its way while it saves";
   handle(PreemptionAcknowledged{.allocation_id = first});
   handle(exited(first, "1-0", 0));
   ASSERT_NE(bench_.allocation(), first);
@@ -184,6 +184,159 @@ TEST_F(Allotments, AreReleasedWhereTheirPoolHasNoProviderAnyMore) {
   pass(1);
   EXPECT_EQ(cluster().allotment("1")->why_released, "the pool has no provider any more");
   EXPECT_TRUE(allocation().preempt);
+}
+
+TEST_F(Allotments, TheNextMachineIsAskedForBeforeATrialLeavesAndTheTrialMovesThereAtOnce) {
+  bench_.submit();
+  pass(20);
+  join("1-0", "1");
+  const auto first = bench_.allocation();
+  handle(AllocationStarted{first, "1-0"});
+  handle(AllotmentReported{
+      .id = "1", .running = true, .engine_id = "4711", .ends = Time{bench_.clock} + 400 * kSecond});
+  pass(250);
+  EXPECT_EQ(cluster().allotments().size(), 1u) << "280 s until it leaves; a machine takes 20 s";
+  pass(15);
+  ASSERT_EQ(cluster().allotments().size(), 2u);
+  EXPECT_FALSE(allocation().preempt);
+  join("2-0", "2");
+  pass(20);
+  EXPECT_TRUE(allocation().preempt);
+  handle(PreemptionAcknowledged{.allocation_id = first});
+  handle(exited(first, "1-0", 0));
+  EXPECT_EQ(allocation().record.shares.front().agent, "2-0");
+  pass(2);
+  EXPECT_EQ(cluster().allotment("1")->state, State::Releasing);
+  EXPECT_EQ(cluster().allotment("2")->state, State::Running);
+}
+
+TEST_F(Allotments, OfAPausedTrialNoSuccessorIsAskedFor) {
+  const auto first = run_trial();
+  handle(AllotmentReported{
+      .id = "1", .running = true, .engine_id = "4711", .ends = Time{bench_.clock} + 125 * kSecond});
+  handle(ExperimentCommanded{ExperimentId{1}, Verb::Pause});
+  pass(10);
+  EXPECT_TRUE(cluster().allotment("1")->leaving);
+  EXPECT_EQ(cluster().allotments().size(), 1u);
+}
+
+TEST_F(Allotments, NothingNewStartsWhereItWouldSoonLeave) {
+  run_trial();
+  handle(AllotmentReported{
+      .id = "1", .running = true, .engine_id = "4711", .ends = Time{bench_.clock} + 400 * kSecond});
+  pass(225);  // 60 s before its trial leaves
+  bench_.submit();
+  EXPECT_TRUE(cluster().allocation(bench_.allocation(2))->record.shares.empty());
+  pass(1);
+  join("2-0", "2");
+  EXPECT_EQ(cluster().allocation(bench_.allocation(2))->record.shares.front().agent, "2-0");
+  EXPECT_FALSE(allocation().preempt) << "what runs there goes on";
+}
+
+TEST_F(Allotments, ATrialStartsWhereItMayStayLongest) {
+  run_trial();
+  bench_.submit("resources: {slots_per_trial: 2}\n");
+  pass(1);
+  join("2-0", "2");
+  handle(AllocationStarted{bench_.allocation(2), "2-0"});
+  handle(AllotmentReported{
+      .id = "1", .running = true, .engine_id = "1", .ends = Time{bench_.clock} + 4'000 * kSecond});
+  handle(AllotmentReported{
+      .id = "2", .running = true, .engine_id = "2", .ends = Time{bench_.clock} + 8'000 * kSecond});
+  for (const auto id : {1, 2}) {
+    const auto allocation = bench_.allocation(id);
+    handle(ExperimentCommanded{ExperimentId{id}, Verb::Kill});
+    handle(exited(allocation, fmt::format("{}-0", id), 137));
+  }
+  bench_.submit();
+  EXPECT_EQ(cluster().allocation(bench_.allocation(3))->record.shares.front().agent, "2-0");
+}
+
+/// Each trial has machines of its own.
+class OwnAllotments : public Allotments {
+ protected:
+  OwnAllotments() {
+    handle(MasterStarted{
+        .epoch = 2,
+        .pools = {.pools = {{.name = "default",
+                             .idle_seconds = 300,
+                             .elastic = elastic::Limits{.max_nodes = 2,
+                                                        .slots_per_node = 2,
+                                                        .granularity = elastic::Granularity::Task},
+                             .provider = "Slurm"}}}});
+  }
+  const Allocation& allocation(int experiment) {
+    return *cluster().allocation(bench_.allocation(experiment));
+  }
+};
+
+TEST_F(OwnAllotments, ATrialRunsOnItsOwnMachineAndNothingElseDoes) {
+  bench_.submit();
+  bench_.submit();
+  pass(1);
+  ASSERT_EQ(cluster().allotments().size(), 2u);
+  EXPECT_EQ(cluster().allotment("1")->task, allocation(1).record.task_id);
+  EXPECT_EQ(cluster().allotment("2")->task, allocation(2).record.task_id);
+  join("2-0", "2");
+  EXPECT_TRUE(allocation(1).record.shares.empty()) << "two slots are free, and both are another's";
+  EXPECT_EQ(allocation(2).record.shares.front().agent, "2-0");
+  handle(AllotmentReported{.id = "1", .engine_id = "4711", .reason = "job 4711 is pending: Priority"});
+  EXPECT_EQ(cluster().waiting_reason(bench_.allocation(1)),
+            "waits for 1 node of Slurm (job 4711 is pending: Priority)");
+}
+
+TEST_F(OwnAllotments, TheMachineGoesBackAsSoonAsItsTrialEnds) {
+  bench_.submit();
+  pass(1);
+  join("1-0", "1");
+  const auto id = bench_.allocation();
+  handle(AllocationStarted{id, "1-0"});
+  bench_.submit();
+  handle(ExperimentCommanded{ExperimentId{1}, Verb::Kill});
+  handle(exited(id, "1-0", 137));
+  pass(1);
+  EXPECT_EQ(cluster().allotment("1")->why_released, "its trial or task has ended");
+  EXPECT_EQ(cluster().allotment("2")->task, allocation(2).record.task_id);
+}
+
+TEST_F(OwnAllotments, ATrialThatRestartsKeepsItsMachine) {
+  bench_.submit("max_restarts: 3\n");
+  pass(1);
+  join("1-0", "1");
+  const auto first = bench_.allocation();
+  handle(AllocationStarted{first, "1-0"});
+  handle(exited(first, "1-0", 1));
+  ASSERT_NE(bench_.allocation(), first);
+  EXPECT_EQ(allocation(1).record.shares.front().agent, "1-0");
+  pass(5);
+  EXPECT_EQ(cluster().allotments().size(), 1u);
+  EXPECT_EQ(cluster().allotment("1")->state, State::Running);
+}
+
+TEST_F(OwnAllotments, TheFailuresOfOneOwnerHoldBackNobodyElse) {
+  const auto submit = [&](int owner) {
+    bench_.owner = UserId{owner};
+    bench_.submit();
+  };
+  submit(5);
+  submit(6);
+  pass(1);
+  handle(AllotmentEnded{"1", "Invalid account"});
+  handle(AllotmentEnded{"2", "no"});
+  EXPECT_EQ(cluster().failures("default").count, 1);
+  EXPECT_EQ(cluster().waiting_reason(bench_.allocation(1)),
+            "waits for nodes of Slurm; the last request failed: Invalid account");
+  EXPECT_EQ(cluster().waiting_reason(bench_.allocation(2)),
+            "waits for nodes of Slurm; the last request failed: no");
+  pass(6);
+  EXPECT_EQ(cluster().allotments().size(), 2u) << "each tries again";
+  join("4-0", "4");
+  handle(AllocationStarted{bench_.allocation(2), "4-0"});
+  handle(AllotmentEnded{"3", "Invalid account"});
+  EXPECT_EQ(cluster().failures("default").count, 2);
+  submit(6);
+  pass(1);
+  EXPECT_EQ(cluster().allotments().rbegin()->second.owner, "6");
 }
 
 TEST_F(Allotments, AreTheSameAfterARestart) {

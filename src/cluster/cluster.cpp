@@ -24,10 +24,11 @@ struct Saved {
   std::int64_t next_allotment = 1;
   std::vector<elastic::Allotment> allotments{};
   std::map<std::string, elastic::Failures> failures{};
+  std::map<std::string, std::vector<std::int64_t>> waits{};
 };
 BOOST_DESCRIBE_STRUCT(Saved, (),
                       (epoch, next_experiment, next_trial, agents, allocations, experiments, pools, positions,
-                       tasks, next_allotment, allotments, failures))
+                       tasks, next_allotment, allotments, failures, waits))
 
 // What of a record is worth a row of its own right away; progress in steps of 1 %.
 std::string digest(const experiment::ExperimentRecord& r) {
@@ -47,6 +48,7 @@ Result<Cluster> Cluster::restore(const json::value& snapshot) {
   for (const auto& [id, position] : saved.positions) cluster.positions_.emplace(id, position);
   cluster.next_allotment_ = saved.next_allotment;
   cluster.failures_ = saved.failures;
+  cluster.waits_ = saved.waits;
   for (const auto& allotment : saved.allotments) cluster.allotments_.emplace(allotment.id, allotment);
   for (const auto& agent : saved.agents) cluster.agents_.put(agent.id, agent);
   for (const auto& allocation : saved.allocations) cluster.allocations_.put(allocation.record.id, allocation);
@@ -71,6 +73,7 @@ json::value Cluster::snapshot() const {
   for (const auto& [id, task] : tasks_) saved.tasks.push_back(task::save(task));
   saved.next_allotment = next_allotment_;
   saved.failures = failures_;
+  saved.waits = waits_;
   for (const auto& [id, allotment] : allotments_) saved.allotments.push_back(allotment);
   return json::to_json(saved);
 }

@@ -156,11 +156,13 @@ class Cluster {
   const elastic::Allotment* allotment(const std::string& id) const;
   /// All that the decision about the machines of a pool with a provider depends on.
   elastic::Pool elastic_pool(const PoolSettings& settings) const;
-  /// Allotments that failed since the last one that worked.
-  const elastic::Failures& failures(const std::string& pool) const;
+  /// Allotments that failed since the last one that worked; where failures are those of owners, of the one
+  /// who had most.
+  elastic::Failures failures(const std::string& pool) const;
   /// What a pool with a provider waits for, in words: "2 nodes of Slurm partition a100 (job 4711 pending:
   /// Priority)"; empty where no machine is on its way.
-  std::string machines_awaited(const std::string& pool) const;
+  /// `task`: those that are for it alone.
+  std::string machines_awaited(const std::string& pool, const std::string& task = "") const;
 
   /// All that shall run on `agent`, without tokens. Pure: same state, same answer.
   std::vector<api::DesiredAllocation> desired(const std::string& agent) const;
@@ -268,7 +270,10 @@ class Cluster {
                    Step& step);
   void agent_leaves(const std::string& id, const std::string& why, Step& step);
   void lose_agents_of(const std::string& allotment, const std::string& why, Step& step);
-  std::vector<std::string> agents_of(const std::string& allotment) const;
+  std::vector<std::string> agents_of(const std::string& allotment);
+  static std::string failure_key(const std::string& pool, const std::string& owner);
+  elastic::Demand demand_of(const scheduler::Request& request, const PoolSettings& settings) const;
+  void add_running(const PoolSettings& settings, elastic::Pool& pool) const;
   void due_of_pools(Time now, std::vector<Event>& events) const;
   bool could_fit_elastically(const std::string& allocation_id) const;
 
@@ -287,7 +292,8 @@ class Cluster {
   std::map<ExperimentId, std::int64_t> positions_;  // of those that somebody moved
   std::int64_t next_allotment_ = 1;
   std::map<std::string, elastic::Allotment> allotments_;
-  std::map<std::string, elastic::Failures> failures_;  // by pool
+  std::map<std::string, elastic::Failures> failures_;         // by pool, or by pool and owner
+  std::map<std::string, std::vector<std::int64_t>> waits_{};  // by pool: of the newest allotments, in seconds
 };
 
 }  // namespace det::cluster

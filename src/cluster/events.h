@@ -218,8 +218,10 @@ struct AllotmentRequested {
   static constexpr const char* kName = "AllotmentRequested";
   std::string pool;
   int nodes = 1;
+  std::string task{};   ///< for which alone they are
+  std::string owner{};  ///< of the task: the number of the user
 };
-BOOST_DESCRIBE_STRUCT(AllotmentRequested, (), (pool, nodes))
+BOOST_DESCRIBE_STRUCT(AllotmentRequested, (), (pool, nodes, task, owner))
 
 /// What the engine says of an allotment.
 struct AllotmentReported {

@@ -17,7 +17,9 @@ Wish wish_of(const Allocation& allocation, std::int64_t preemption) {
 }
 
 bool Cluster::may_wait(const Allocation& allocation) const {
-  return allocation.slots > 0 && !allocation.kill && pool(pool_where(allocation)).idle_seconds > 0;
+  const auto& settings = pool(pool_where(allocation));
+  // Where its machines are its own nobody else could use them meanwhile.
+  return allocation.slots > 0 && !allocation.kill && settings.idle_seconds > 0 && !per_task(settings);
 }
 
 Time Cluster::idle_ends(const Allocation& allocation) const {

@@ -29,8 +29,9 @@ void Cluster::place(Step& step) {
 
 void Cluster::place_pool(const std::string& pool, Step& step) {
   const auto& view = planner_.pool(pool);
-  auto plan =
-      scheduler::make_scheduler(scheduler_options(this->pool(pool)))->plan(view.agents, view.requests);
+  auto options = scheduler_options(this->pool(pool));
+  options.fitting.now = step.now;
+  auto plan = scheduler::make_scheduler(options)->plan(view.agents, view.requests);
   planner_.planned(pool, std::move(plan.waiting));
   carry_out(std::move(plan.start), pool, step);
   if (this->pool(pool).elastic && !view.waiting.empty()) step.effects.push_back(WakeProvider{});

@@ -146,6 +146,24 @@ bool Planner::remove_standing(const std::string& agent) {
   return standings_.erase(agent) > 0;
 }
 
+void Planner::put_allotment(const std::string& agent, const std::string& allotment) {
+  const auto known = allotments_.find(agent);
+  if (known == allotments_.end() ? allotment.empty() : known->second == allotment) return;
+  if (known != allotments_.end()) {
+    const auto old = of_allotments_.find(known->second);
+    old->second.erase(agent);
+    if (old->second.empty()) of_allotments_.erase(old);
+    allotments_.erase(known);
+  }
+  if (allotment.empty()) return;
+  allotments_.emplace(agent, allotment);
+  of_allotments_[allotment].insert(agent);
+}
+
+const std::set<std::string>& Planner::agents_of(const std::string& allotment) const {
+  return set_in(of_allotments_, allotment);
+}
+
 void Planner::put_agent(const std::string& pool, scheduler::Agent agent) {
   if (const auto known = agent_pools_.find(agent.id); known != agent_pools_.end() && known->second != pool)
     remove_agent(agent.id);

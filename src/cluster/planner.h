@@ -60,6 +60,9 @@ class Planner {
   /// Where an agent stands, connected or not. Whether that is news, for what it holds is of that pool and
   /// label.
   bool put_standing(const std::string& agent, const std::string& pool, const std::string& label);
+  /// Of which allotment the agent is one; empty: of none.
+  void put_allotment(const std::string& agent, const std::string& allotment);
+  const std::set<std::string>& agents_of(const std::string& allotment) const;
   bool remove_standing(const std::string& agent);
   /// As the scheduler of the pool sees it; only those that are connected.
   void put_agent(const std::string& pool, scheduler::Agent agent);
@@ -88,6 +91,8 @@ class Planner {
   std::map<std::string, std::set<std::string>> on_agents_;       // allocations
   std::map<std::string, Standing> standings_;                    // of agents
   std::map<std::string, std::string> agent_pools_;               // of those that a view has
+  std::map<std::string, std::string> allotments_;                // of agents
+  std::map<std::string, std::set<std::string>> of_allotments_;   // agents
   std::set<std::string> idle_;
 };
 

@@ -32,6 +32,11 @@ BOOST_DESCRIBE_STRUCT(PoolSettings, (),
                       (name, description, policy, fitting, heterogeneous_fits, preemption, default_priority,
                        zero_slot_max, idle_seconds, elastic, provider))
 
+/// Whether each trial and task gets machines of its own there.
+inline bool per_task(const PoolSettings& settings) {
+  return settings.elastic && settings.elastic->granularity == elastic::Granularity::Task;
+}
+
 /// All of them, and where what names none goes.
 struct Pools {
   std::vector<PoolSettings> pools;

@@ -36,6 +36,7 @@ scheduler::Request Cluster::request_of(const Allocation& allocation) const {
   request.running = allocation.record.state != AllocationState::Pending;
   request.releasing = allocation.preempt || allocation.kill;
   request.asked = allocation.for_others && !allocation.kill;
+  if (per_task(pool(pool_where(allocation)))) request.reservation = allocation.record.task_id;
   if (allocation.of_trial())
     request.blocked_agents =
         experiment(allocation.record.experiment_id)->trial(allocation.record.trial_id)->blocked_agents;
@@ -64,6 +65,7 @@ void Cluster::refresh() {
   auto agents = agents_.take_changed();
   for (const auto& id : agents) {
     const auto found = agents_.find(id);
+    planner_.put_allotment(id, found == agents_.end() ? "" : found->second.allotment);
     const bool news = found == agents_.end()
                           ? planner_.remove_standing(id)
                           : planner_.put_standing(id, found->second.resource_pool, found->second.label);
@@ -110,6 +112,11 @@ void Cluster::refresh_agent(const std::string& id) {
   scheduler::Agent entry{.id = id, .label = agent.label, .attributes = agent.attributes};
   entry.enabled = agent.enabled;
   entry.draining = agent.draining || agent.silent || agent.leaving;
+  if (const auto* allotment = this->allotment(agent.allotment)) {
+    entry.reserved_for = allotment->task;
+    if (const auto& limits = pool(agent.resource_pool).elastic)
+      entry.until = elastic::closes_at(*limits, *allotment);
+  }
   entry.zero_slot_max = pool(agent.resource_pool).zero_slot_max;
   for (const auto& slot : agent.slots)
     entry.slots.push_back({.id = slot.id, .enabled = !agent.disabled_slots.contains(slot.id)});

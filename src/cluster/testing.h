@@ -30,6 +30,7 @@ struct Bench {
     event.record.config = resolved->config.document;
     event.record.job_id = fmt::format("job-{}", clock);
     event.record.resource_pool = "default";
+    event.record.owner = owner;
     return handle(event);
   }
   void join(const std::string& agent, int slots) {
@@ -43,6 +44,7 @@ struct Bench {
   }
 
   std::int64_t clock = 0;
+  UserId owner{};  ///< of what is submitted next
   Cluster cluster;
   std::vector<std::pair<Event, Time>> events;
 };

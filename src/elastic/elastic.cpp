@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "det/elastic/per_task.h"
+
 namespace det::elastic {
 namespace {
 
@@ -12,8 +14,10 @@ namespace {
 struct Standing {
   int joined = 0;  ///< of its nodes
   bool busy = false;
-  Time idle_since{};  ///< the last of those that joined, where none is busy
-  bool used = false;  ///< a request was packed into one of its nodes
+  Time idle_since{};    ///< the last of those that joined, where none is busy
+  bool used = false;    ///< a request was packed into one of its nodes
+  bool closed = false;  ///< its end is so near that nothing new starts there
+  bool ending = false;  ///< … that what runs there looks for other nodes
 };
 
 /// Free slots of one machine that is there, on its way, or about to be asked for.
@@ -32,6 +36,7 @@ class Planner {
     count();
     end_of_time();
     pack();
+    pack_ahead();
     keep_minimum();
     give_back();
     ask();
@@ -44,19 +49,24 @@ class Planner {
     return a.state != State::Releasing && !a.leaving && !leaving_.contains(a.id);
   }
 
+  bool reached(const std::optional<Time>& time) const { return time && *time <= now_; }
+
   /// Finds which allotments end soon, and the rooms of all others.
   void count() {
     for (const auto& a : pool_.allotments) {
       nodes_ += a.nodes;
-      if (a.ends && a.state == State::Running && !a.leaving &&
-          *a.ends + -limits_.grace_period * kSecond <= now_)
-        leaving_.insert(a.id);
+      if (a.state == State::Running && !a.leaving && reached(leaves_at(limits_, a))) leaving_.insert(a.id);
     }
     standings_.resize(pool_.allotments.size());
     std::map<std::string, std::size_t> places;
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
-      places[allotment(i).id] = i;
-      standings_[i].idle_since = allotment(i).requested;
+      const auto& a = allotment(i);
+      auto& standing = standings_[i];
+      places[a.id] = i;
+      standing.idle_since = a.requested;
+      standing.closed = !takes_work(a) || reached(closes_at(limits_, a));
+      standing.ending = !takes_work(a) || reached(asks_ahead_at(limits_, pool_.waits, a));
+      if (standing.ending && a.state == State::Running) ending_.insert(a.id);
     }
     for (const auto& node : pool_.nodes) {
       const auto place = places.find(node.allotment);
@@ -67,14 +77,14 @@ class Planner {
         standing.idle_since = std::max(standing.idle_since, *node.idle_since);
       else
         standing.busy = true;
-      if (takes_work(allotment(place->second)))
+      if (!standing.closed)
         there_.push_back({.free = node.free,
                           .owner = &standing,
                           .whole = node.idle_since.has_value(),
                           .agent = node.agent});
     }
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
-      if (!takes_work(allotment(i))) continue;
+      if (standings_[i].closed) continue;
       for (int k = standings_[i].joined; k < allotment(i).nodes; ++k)
         coming_.push_back({.free = limits_.slots_per_node, .owner = &standings_[i], .whole = true});
     }
@@ -85,7 +95,7 @@ class Planner {
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
       const auto& a = allotment(i);
       if (a.state != State::Running) continue;
-      if (a.leaving && all_idle(i))
+      if ((a.leaving || standings_[i].closed) && all_idle(i))
         release(i, "its time is almost over");
       else if (standings_[i].joined == 0 && a.granted && now_ - *a.granted >= limits_.start_timeout * kSecond)
         release(i, fmt::format("no agent has joined within {} s of its start", limits_.start_timeout));
@@ -95,8 +105,9 @@ class Planner {
   // ---- who needs what ------------------------------------------------------
 
   void pack() {
+    GroupRooms rooms;
     for (const auto& demand : pool_.demands) {
-      if (!can_fit(limits_, demand)) continue;
+      if (!can_fit(limits_, demand) || !rooms.take(demand)) continue;
       if (demand.slots <= limits_.slots_per_node) {
         if (!pack_single(demand)) break;
         continue;
@@ -107,11 +118,28 @@ class Planner {
     }
   }
 
+  /// What runs where an end is near gets other nodes in time, if there may be more.
+  void pack_ahead() {
+    ahead_ = true;
+    for (const auto& run : pool_.running) {
+      if (!run.goes_on || std::ranges::none_of(run.on, [&](const auto& id) { return ending_.contains(id); }))
+        continue;
+      if (run.slots <= limits_.slots_per_node)
+        pack_single(run);
+      else
+        pack_gang((run.slots + limits_.slots_per_node - 1) / limits_.slots_per_node);
+    }
+    ahead_ = false;
+  }
+
+  /// Whether a request may be packed there: not where an end is near, if it leaves one itself.
+  bool may_use(const Room& room) const { return !ahead_ || room.owner == nullptr || !room.owner->ending; }
+
   /// The fullest room with enough free slots.
-  static Room* best(std::vector<Room>& rooms, const Demand& demand) {
+  Room* best(std::vector<Room>& rooms, const Demand& demand) const {
     Room* found = nullptr;
     for (auto& room : rooms)
-      if (room.free >= demand.slots && !demand.blocked_agents.contains(room.agent) &&
+      if (room.free >= demand.slots && may_use(room) && !demand.blocked_agents.contains(room.agent) &&
           (found == nullptr || room.free < found->free))
         found = &room;
     return found;
@@ -141,9 +169,11 @@ class Planner {
   bool pack_gang(int nodes) {
     std::map<const Standing*, std::vector<Room*>> whole;  // in the order of the allotments
     for (auto& room : coming_)
-      if (room.whole) whole[room.owner].push_back(&room);
+      if (room.whole && may_use(room)) whole[room.owner].push_back(&room);
+    // Those of which all nodes are there would run it by now, if it did not run elsewhere.
     for (auto& room : there_)
-      if (room.whole && whole.contains(room.owner)) whole[room.owner].push_back(&room);
+      if (room.whole && may_use(room) && (ahead_ || whole.contains(room.owner)))
+        whole[room.owner].push_back(&room);
     for (auto& [owner, rooms] : whole) {
       if (static_cast<int>(rooms.size()) < nodes) continue;
       rooms.resize(static_cast<std::size_t>(nodes));
@@ -155,12 +185,13 @@ class Planner {
       added_ += nodes;
       return true;
     }
-    make_room_for(nodes);
+    if (!ahead_) make_room_for(nodes);
     return false;
   }
 
   bool may_add(int nodes) {
     if (nodes_ + added_ + nodes <= limits_.max_nodes) return true;
+    if (ahead_) return false;
     decision_.why_not_more =
         fmt::format("the pool has {} of at most {} nodes", nodes_ + added_, limits_.max_nodes);
     return false;
@@ -230,7 +261,6 @@ class Planner {
   }
 
   void ask() {
-    constexpr std::size_t kAtOnceMax = 20;
     if (pool_.failures.count > 0) {
       // One at a time, until one of them works.
       const bool waiting = std::ranges::any_of(
@@ -241,8 +271,8 @@ class Planner {
       }
       requests_.resize(std::min<std::size_t>(requests_.size(), 1));
     }
-    requests_.resize(std::min(requests_.size(), kAtOnceMax));
-    decision_.requests = std::move(requests_);
+    requests_.resize(std::min(requests_.size(), kAtOnceMax), 0);
+    decision_.requests.assign(requests_.begin(), requests_.end());
   }
 
   const Pool& pool_;
@@ -253,6 +283,8 @@ class Planner {
   int nodes_staying_ = 0;  ///< of those that take work
   int added_ = 0;          ///< by this decision
   std::set<std::string> leaving_;
+  std::set<std::string> ending_;  ///< allotments that run, and what runs there looks for other nodes
+  bool ahead_ = false;            ///< what is packed now runs
   std::set<std::size_t> released_;
   std::vector<Standing> standings_;  ///< of the allotments, in their order
   std::vector<Room> there_, coming_, new_;
@@ -262,6 +294,7 @@ class Planner {
 }  // namespace
 
 Decision decide(const Pool& pool, Time now) {
+  if (pool.limits.granularity == Granularity::Task) return decide_per_task(pool, now);
   return Planner(pool, now).run();
 }
 

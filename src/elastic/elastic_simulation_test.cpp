@@ -4,6 +4,7 @@
 //
 //     DET_SEED=17 ctest -R ElasticSimulation
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +20,16 @@ namespace {
 constexpr std::int64_t kTick = kSecond;
 
 /// What the decision does wrong on purpose: a simulation is trusted only for what it finds.
-enum class Mutant { None, ForgetsMaximum, ForgetsBackoff, HoldsPartOfAGang, KeepsIdleNodes, IgnoresTheEnd };
+enum class Mutant {
+  None,
+  ForgetsMaximum,
+  ForgetsBackoff,
+  HoldsPartOfAGang,
+  KeepsIdleNodes,
+  IgnoresTheEnd,
+  TakesEndedTasksForLive,
+  AsksAheadAboveTheMaximum,
+};
 
 class World {
  public:
@@ -30,8 +40,16 @@ class World {
                     .slots_per_node = 1 + pick(4),
                     .idle_timeout = 20 + pick(60),
                     .grace_period = 10 + pick(20),
-                    .start_timeout = 30};
+                    .start_timeout = 30,
+                    .lead_time = pick(3) == 0 ? kLearnt : pick(60),
+                    .useful_time = pick(30)};
+    if (pick(3) == 0) {
+      pool_.limits.granularity = Granularity::Task;
+      pool_.limits.min_nodes = 0;
+      pool_.limits.nodes_per_job = 1;
+    }
     pool_.in_order = pick(2) == 0;
+    refuses_ = pick(3) == 0;
     time_limit_ = pick(2) == 0 ? 100 + pick(400) : 1'000'000;  // or none
   }
 
@@ -57,6 +75,7 @@ class World {
 
  private:
   struct Trial {
+    std::string task;
     int slots = 1;
     std::int64_t left = 0;            ///< seconds of work
     std::map<std::string, int> on{};  ///< by agent
@@ -81,7 +100,8 @@ class World {
   void submit() {
     const auto& limits = pool_.limits;
     const int slots = pick(4) == 0 ? limits.slots_per_node * (1 + pick(3)) : 1 + pick(limits.slots_per_node);
-    for (int i = 1 + pick(4); i > 0; --i) waiting_.push_back({.slots = slots, .left = 5 + pick(60)});
+    for (int i = 1 + pick(4); i > 0; --i)
+      waiting_.push_back({.task = fmt::format("t{}", ++trials_), .slots = slots, .left = 5 + pick(60)});
   }
 
   void engine() {
@@ -90,7 +110,8 @@ class World {
       if (found == jobs_.end()) {  // submitted now
         ++submissions_[now_.microseconds / kSecond / 60];
         Job job{.nodes = a.nodes, .wait = pick(30)};
-        if (!calm_ && pick(5) == 0) job.dead = true;
+        const bool refuses = refuses_ && now_.microseconds / kSecond % 400 > 250;
+        if (!calm_ && (refuses || pick(5) == 0)) job.dead = true;
         if (!calm_ && pick(10) == 0) job.broken = true;
         if (!calm_ && pick(10) == 0) job.never = true;
         found = jobs_.emplace(a.id, job).first;
@@ -104,9 +125,12 @@ class World {
         job.running = true;
         job.ends = now_ + time_limit_ * kSecond;
         a.state = State::Running, a.granted = now_, a.ends = job.ends;
+        if (!job.broken) pool_.waits.push_back((now_ - a.requested) / kSecond);
+        if (pool_.waits.size() > kWaitsMax) pool_.waits.erase(pool_.waits.begin());
         for (int i = 0; i < a.nodes && !job.broken; ++i) {
           a.joined = true;
           pool_.failures = {};
+          pool_.owner_failures.clear();
           pool_.nodes.push_back({.agent = a.id + "-" + std::to_string(i),
                                  .allotment = a.id,
                                  .slots = pool_.limits.slots_per_node,
@@ -122,8 +146,12 @@ class World {
         left.push_back(a);
         continue;
       }
-      if (!a.joined && a.state != State::Releasing)
+      if (!a.joined && a.state != State::Releasing) {
+        if (!a.owner.empty())
+          pool_.owner_failures[a.owner] = {
+              .count = pool_.owner_failures[a.owner].count + 1, .last = now_, .why = "the job ended at once"};
         pool_.failures = {.count = pool_.failures.count + 1, .last = now_, .why = "the job ended at once"};
+      }
       lose(a);
     }
     pool_.allotments = std::move(left);
@@ -174,11 +202,15 @@ class World {
     running_ = std::move(left);
   }
 
-  bool usable(const Node& node) const {
+  bool usable(const Node& node, const Trial& trial) const {
     for (const auto& a : pool_.allotments)
-      if (a.id == node.allotment) return a.state == State::Running && !a.leaving;
+      if (a.id == node.allotment)
+        return a.state == State::Running && !a.leaving &&
+               closes_at(pool_.limits, a).value_or(now_ + 1) > now_ &&
+               (a.task.empty() || a.task == trial.task);
     return false;
   }
+  bool per_task() const { return pool_.limits.granularity == Granularity::Task; }
 
   void schedule() {
     std::vector<Trial> left;
@@ -200,7 +232,7 @@ class World {
     const int each = std::min(trial.slots, per_node);
     const int wanted = (trial.slots + per_node - 1) / per_node;
     for (auto& node : pool_.nodes)
-      if (usable(node) && node.free >= each && static_cast<int>(chosen.size()) < wanted)
+      if (usable(node, trial) && node.free >= each && static_cast<int>(chosen.size()) < wanted)
         chosen.push_back(&node);
     if (static_cast<int>(chosen.size()) < wanted) return false;
     for (auto* node : chosen) {
@@ -213,10 +245,23 @@ class World {
 
   void decide_and_apply() {
     pool_.demands.clear();
-    for (const auto& trial : waiting_) pool_.demands.push_back({.slots = trial.slots});
+    pool_.running.clear();
+    pool_.tasks.clear();
+    for (const auto& trial : waiting_) pool_.demands.push_back(demand(trial));
+    for (const auto& trial : running_) {
+      pool_.running.push_back(demand(trial));
+      for (const auto& node : pool_.nodes)
+        if (trial.on.contains(node.agent)) pool_.running.back().on.insert(node.allotment);
+    }
+    if (per_task())
+      for (const auto* trials : {&waiting_, &running_})
+        for (const auto& trial : *trials) pool_.tasks.insert(trial.task);
     auto asked = pool_;
+    if (mutant_ == Mutant::TakesEndedTasksForLive)
+      for (const auto& a : pool_.allotments) asked.tasks.insert(a.task);
+    if (mutant_ == Mutant::AsksAheadAboveTheMaximum && pool_.demands.empty()) ++asked.limits.max_nodes;
     if (mutant_ == Mutant::ForgetsMaximum) asked.limits.max_nodes += 3;
-    if (mutant_ == Mutant::ForgetsBackoff) asked.failures = {};
+    if (mutant_ == Mutant::ForgetsBackoff) asked.failures = {}, asked.owner_failures.clear();
     if (mutant_ == Mutant::KeepsIdleNodes) asked.limits.idle_timeout = 1'000'000;
     if (mutant_ == Mutant::IgnoresTheEnd)
       for (auto& a : asked.allotments) a.ends.reset();
@@ -234,13 +279,25 @@ class World {
     for (const auto& id : decision.leaving)
       for (auto& a : pool_.allotments)
         if (a.id == id) a.leaving = true;
-    for (const int nodes : decision.requests)
-      pool_.allotments.push_back({.id = std::to_string(++made_), .nodes = nodes, .requested = now_});
+    for (const auto& request : decision.requests) {
+      pool_.allotments.push_back({.id = std::to_string(++made_), .nodes = request.nodes, .requested = now_});
+      pool_.allotments.back().task = request.task;
+      pool_.allotments.back().owner = request.owner;
+    }
+  }
+
+  Demand demand(const Trial& trial) const {
+    Demand made{.slots = trial.slots};
+    if (per_task()) made.task = trial.task, made.owner = trial.task.back() < '5' ? "1" : "2";
+    return made;
   }
 
   void check() {
     if (nodes(false) > pool_.limits.max_nodes) wrong_ = "more nodes than max_nodes";
     if (submissions_[now_.microseconds / kSecond / 60] > 60) wrong_ = "a storm of submissions";
+    if (!per_task()) return;
+    for (const auto& a : pool_.allotments)
+      if (a.state != State::Releasing && !pool_.tasks.contains(a.task)) wrong_ = "a node outlives its task";
   }
 
   Random random_;
@@ -248,25 +305,78 @@ class World {
   Pool pool_;
   Time now_{};
   bool calm_ = false;
+  bool refuses_ = false;  ///< the engine does for some minutes, whatever it is asked for
   std::int64_t time_limit_ = 0;
   std::vector<Trial> waiting_, running_;
   std::map<std::string, Job> jobs_;
   std::map<std::int64_t, int> submissions_;  ///< by minute
-  int made_ = 0;
+  int made_ = 0, trials_ = 0;
   std::string wrong_;
 };
 
 TEST(ElasticSimulation, EveryTrialRunsAndNoNodeOutlivesItsNeed) {
   const auto* given = std::getenv("DET_SEED");
   const std::uint32_t first = given == nullptr ? 1 : static_cast<std::uint32_t>(std::atoi(given));
-  const std::uint32_t last = given == nullptr ? 20 : first;
+  const std::uint32_t last = given == nullptr ? 40 : first;
   for (auto seed = first; seed <= last; ++seed)
     ASSERT_EQ(World(seed, Mutant::None).run(), "") << "DET_SEED=" << seed;
 }
 
+/// Seconds that a trial of an hour takes where each job ends after ten minutes and the next comes after one.
+std::int64_t an_hour(std::int64_t lead_time, Granularity granularity) {
+  Pool pool{
+      .limits = {.max_nodes = 2, .grace_period = 30, .granularity = granularity, .lead_time = lead_time}};
+  Time now{};
+  std::string on;  // the allotment on which it runs
+  std::int64_t left = 3'600;
+  int made = 0;
+  for (; left > 0 && now.microseconds < 100'000 * kSecond; now = now + kSecond) {
+    for (auto& a : pool.allotments) {
+      if (a.state != State::Requested || now - a.requested < 60 * kSecond) continue;
+      a.state = State::Running, a.joined = true, a.granted = now, a.ends = now + 600 * kSecond;
+      pool.waits.push_back(60);
+      pool.nodes.push_back({.agent = a.id, .allotment = a.id, .slots = 1, .free = 1, .idle_since = now});
+    }
+    for (auto& node : pool.nodes) {
+      const auto a = std::ranges::find(pool.allotments, node.allotment, &Allotment::id);
+      if (on == node.allotment && a->leaving) on.clear(), node.free = 1, node.idle_since = now;
+      if (on.empty() && !a->leaving && closes_at(pool.limits, *a) > now)
+        on = node.allotment, node.free = 0, node.idle_since.reset();
+    }
+    left -= on.empty() ? 0 : 1;
+    pool.demands.clear(), pool.running.clear();
+    Demand trial{.task = granularity == Granularity::Task ? "t" : ""};
+    if (!on.empty()) trial.on = {on};
+    (on.empty() ? pool.demands : pool.running).push_back(trial);
+    if (granularity == Granularity::Task) pool.tasks = {"t"};
+    const auto decision = decide(pool, now);
+    for (const auto& id : decision.leaving)
+      std::ranges::find(pool.allotments, id, &Allotment::id)->leaving = true;
+    for (const auto& release : decision.releases) {
+      std::erase_if(pool.allotments, [&](const Allotment& a) { return a.id == release.allotment; });
+      std::erase_if(pool.nodes, [&](const Node& node) { return node.allotment == release.allotment; });
+    }
+    for (const auto& request : decision.requests) {
+      pool.allotments.push_back({.id = std::to_string(++made), .nodes = request.nodes, .requested = now});
+      pool.allotments.back().task = request.task;
+    }
+  }
+  return now.microseconds / kSecond;
+}
+
+TEST(ElasticSimulation, ATrialMovesAlmostWithoutWaitingWhenItsNextNodeWasAskedForInTime) {
+  for (const auto granularity : {Granularity::Pool, Granularity::Task}) {
+    EXPECT_LT(an_hour(kLearnt, granularity), 3'600 + 60 + 10 * 3)
+        << "the first wait, and a moment at each move";
+    EXPECT_LT(an_hour(90, granularity), 3'600 + 60 + 10 * 3);
+    EXPECT_GT(an_hour(0, granularity), 3'600 + 6 * 60) << "six moves, each of which waits";
+  }
+}
+
 TEST(ElasticSimulation, FindsMistakes) {
-  for (const auto mutant : {Mutant::ForgetsMaximum, Mutant::ForgetsBackoff, Mutant::HoldsPartOfAGang,
-                            Mutant::KeepsIdleNodes, Mutant::IgnoresTheEnd}) {
+  for (const auto mutant :
+       {Mutant::ForgetsMaximum, Mutant::ForgetsBackoff, Mutant::HoldsPartOfAGang, Mutant::KeepsIdleNodes,
+        Mutant::IgnoresTheEnd, Mutant::TakesEndedTasksForLive, Mutant::AsksAheadAboveTheMaximum}) {
     bool found = false;
     for (std::uint32_t seed = 1; seed <= 100 && !found; ++seed) found = !World(seed, mutant).run().empty();
     EXPECT_TRUE(found) << static_cast<int>(mutant);

@@ -35,7 +35,7 @@ void add_running(Pool& pool, const std::string& id, std::vector<int> free, std::
   }
 }
 
-using Requests = std::vector<int>;
+using Requests = std::vector<Request>;
 
 TEST(Elastic, AsksForAsManyNodesAsTheRequestsThatWaitNeed) {
   struct Case {
@@ -179,6 +179,97 @@ TEST(Elastic, LeavesBeforeTheEndOfAnAllotment) {
   EXPECT_TRUE(decide(p, kNow).releases.empty()) << "its trials save";
   p.nodes[0].free = 2, p.nodes[0].idle_since = kNow;
   EXPECT_EQ(decide(p, kNow).releases, (std::vector<Release>{{"1", "its time is almost over"}}));
+}
+
+/// One whose trials leave in `seconds` (grace 120 s), with one that uses `slots` of each of its nodes.
+Pool ending(std::int64_t seconds, int slots, std::size_t nodes = 1) {
+  auto p = pool();
+  p.limits.lead_time = 100;
+  add_running(p, "1", std::vector<int>(nodes, 2 - std::min(slots, 2)));
+  p.allotments[0].granted = ago(10'000);
+  p.allotments[0].ends = kNow + (120 + seconds) * kSecond;
+  p.running = {{.slots = slots, .on = {"1"}}};
+  return p;
+}
+
+TEST(Elastic, AsksForTheNextNodesBeforeTheEndOfAnAllotment) {
+  EXPECT_EQ(decide(ending(101, 2), kNow).requests, Requests{});
+  EXPECT_EQ(decide(ending(100, 2), kNow).requests, Requests{1});
+  EXPECT_EQ(decide(ending(100, 4, 2), kNow).requests, Requests{2}) << "a gang's come together";
+  EXPECT_EQ(decide(ending(-1, 2), kNow).requests, Requests{1}) << "while it saves, too";
+  auto p = ending(100, 2);
+  p.running[0].goes_on = false;
+  EXPECT_EQ(decide(p, kNow).requests, Requests{}) << "it is paused or killed";
+}
+
+TEST(Elastic, WhatIsThereForTheNextMoveIsKeptAndNotAskedForAgain) {
+  for (const bool joined : {false, true}) {
+    for (const std::size_t nodes : {1, 2}) {
+      auto p = ending(50, static_cast<int>(2 * nodes), nodes);
+      if (joined)
+        add_running(p, "2", std::vector<int>(nodes, 2), 1'000);
+      else
+        p.allotments.push_back(allotment("2", State::Pending, static_cast<int>(nodes)));
+      EXPECT_EQ(decide(p, kNow).requests, Requests{}) << joined << nodes;
+      EXPECT_TRUE(decide(p, kNow).releases.empty()) << joined << nodes;
+    }
+  }
+}
+
+TEST(Elastic, TheNextNodeIsNotOneThatEndsAsSoon) {
+  EXPECT_EQ(decide(ending(80, 1), kNow).requests, Requests{1}) << "not the free slot of its own";
+  auto p = ending(80, 2);
+  add_running(p, "2", {2});
+  EXPECT_EQ(decide(p, kNow).requests, Requests{}) << "one that stays will do";
+  p.allotments[1].granted = ago(10'000);
+  p.allotments[1].ends = p.allotments[0].ends;
+  EXPECT_EQ(decide(p, kNow).requests, Requests{1});
+}
+
+TEST(Elastic, TwoThatLeaveShareTheNextNode) {
+  auto p = ending(80, 1);
+  p.running.push_back({.slots = 1, .on = {"1"}});
+  EXPECT_EQ(decide(p, kNow).requests, Requests{1});
+  p.demands = trials(1, 1);  // and the free slot of the old one is for who waits now
+  p.nodes[0].free = 1;
+  EXPECT_EQ(decide(p, kNow).requests, Requests{1});
+}
+
+TEST(Elastic, AsksAheadNeverForMoreThanTheMaximumAndAfterThoseThatWait) {
+  auto p = ending(50, 2);
+  p.limits.max_nodes = 1;
+  EXPECT_EQ(decide(p, kNow).requests, Requests{});
+  EXPECT_EQ(decide(p, kNow).why_not_more, "");
+  p.limits.max_nodes = 2;
+  p.demands = trials(1, 2);
+  EXPECT_EQ(decide(p, kNow).requests, Requests{1});
+  auto gang = ending(50, 4, 2);
+  add_running(gang, "2", {2}, 0);  // an idle node in its way
+  gang.limits.max_nodes = 4;
+  EXPECT_TRUE(decide(gang, kNow).releases.empty()) << "nobody waits yet";
+}
+
+TEST(Elastic, PlansNothingNewForANodeThatEndsBeforeItWouldBeOfUse) {
+  auto p = pool();
+  add_running(p, "1", {1});
+  p.allotments[0].granted = ago(10'000);
+  p.demands = trials(1, 1);
+  p.allotments[0].ends = kNow + (120 + 61) * kSecond;
+  EXPECT_EQ(decide(p, kNow).requests, Requests{});
+  p.allotments[0].ends = kNow + (120 + 60) * kSecond;
+  EXPECT_EQ(decide(p, kNow).requests, Requests{1});
+  EXPECT_TRUE(decide(p, kNow).releases.empty()) << "what runs there goes on";
+  p.nodes[0].free = 2, p.nodes[0].idle_since = kNow;
+  EXPECT_EQ(decide(p, kNow).releases, (std::vector<Release>{{"1", "its time is almost over"}}));
+}
+
+TEST(Elastic, AsksForNoMoreThanAJobMayUse) {
+  auto p = pool();
+  p.demands = trials(4, 2);
+  for (auto& demand : p.demands) demand.group = "search", demand.group_room = 4;
+  EXPECT_EQ(decide(p, kNow).requests, (Requests{1, 1}));
+  p.demands.push_back({.slots = 1});
+  EXPECT_EQ(decide(p, kNow).requests, (Requests{1, 1, 1})) << "it holds back nobody else";
 }
 
 TEST(Elastic, ANodeThatLeavesTakesNoMoreWork) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 namespace det::scheduler {
@@ -18,6 +19,12 @@ std::vector<const Agent*> by_id(std::span<const Agent> agents) {
   return sorted;
 }
 
+/// Those whose time is over last first; otherwise in the order of their ids.
+bool outlives(const Agent* a, const Agent* b) {
+  if (a->until != b->until) return b->until && (!a->until || *b->until < *a->until);
+  return a->id < b->id;
+}
+
 template <class Index, class Key>
 void erase_from(Index& index, const Key& key, std::size_t number) {
   const auto found = index.find(key);
@@ -31,8 +38,12 @@ void erase_from(Index& index, const Key& key, std::size_t number) {
 Pool::Pool(std::span<const Agent> agents, const FittingOptions& options, bool idle) : options_(options) {
   agents_.reserve(agents.size());
   std::map<Attributes, std::size_t> known;
-  for (const auto* agent : by_id(agents)) {
-    const bool usable = agent->enabled && !agent->draining;
+  auto sorted = by_id(agents);
+  const bool by_time =
+      std::ranges::any_of(agents, [](const Agent& agent) { return agent.until.has_value(); });
+  if (by_time) std::ranges::sort(sorted, outlives);
+  for (const auto* agent : sorted) {
+    const bool usable = agent->enabled && !agent->draining && (!agent->until || options.now < *agent->until);
     Place place{.id = agent->id,
                 .devices = devices_.size(),
                 .total = static_cast<int>(agent->slots.size()),
@@ -62,6 +73,10 @@ Pool::Pool(std::span<const Agent> agents, const FittingOptions& options, bool id
     agents_.push_back(place);
     add_to_index(place);
   }
+  if (!by_time) return;
+  by_id_.resize(agents_.size());
+  std::iota(by_id_.begin(), by_id_.end(), std::size_t{0});
+  std::ranges::sort(by_id_, {}, [&](std::size_t at) { return agents_[at].id; });
 }
 
 Pool Pool::empty(std::span<const Agent> agents, const FittingOptions& options) {
@@ -87,6 +102,10 @@ Pool::Counts Pool::counts(const Attributes& attributes) const {
 }
 
 const Pool::Place* Pool::named(std::string_view agent) const {
+  if (!by_id_.empty()) {
+    const auto at = std::ranges::lower_bound(by_id_, agent, {}, [&](std::size_t i) { return agents_[i].id; });
+    return at == by_id_.end() || agents_[*at].id != agent ? nullptr : &agents_[*at];
+  }
   const auto found = std::ranges::lower_bound(agents_, agent, {}, &Place::id);
   return found == agents_.end() || found->id != agent ? nullptr : &*found;
 }

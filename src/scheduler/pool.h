@@ -18,8 +18,8 @@ namespace det::scheduler {
 ///
 /// First all slots on one agent; else, for more than one slot, whole idle agents
 /// of one size that divides the request; else, if allowed, of several sizes. Equal
-/// scores go to the agent whose id is first in byte order, which is stable over
-/// restarts and easy to predict.
+/// scores go to the agent whose time is over last, then to the one whose id is
+/// first in byte order, which is stable over restarts and easy to predict.
 ///
 /// Agents are indexed by free slots, so that a request costs the number of different scores and not the
 /// number of agents. Agents of equal attributes are of one kind; each kind has its index, and a request looks
@@ -91,7 +91,7 @@ class Pool {
     std::size_t kind = 0;    ///< of kinds_
     std::size_t number = 0;  ///< in its kind
   };
-  /// Higher is better; then the lower index, which is the lower id.
+  /// Higher is better; then the lower index.
   struct Rank {
     double score = 0;
     std::size_t place = 0;
@@ -135,7 +135,8 @@ class Pool {
   bool blocked(const Queued& request, std::size_t at) const;
 
   FittingOptions options_;
-  std::vector<Place> agents_;  ///< ascending by id
+  std::vector<Place> agents_;         ///< those whose time is over last first; then ascending by id
+  std::vector<std::size_t> by_id_{};  ///< their places, ascending by id; empty: they lie so themselves
   std::vector<Device> devices_;
   std::vector<Kind> kinds_;  ///< in the order in which agents have them; mostly one
   int slots_ = 0;

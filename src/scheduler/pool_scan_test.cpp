@@ -37,7 +37,10 @@ class Scan {
  public:
   Scan(std::vector<Agent> agents, const FittingOptions& options)
       : agents_(std::move(agents)), options_(options) {
-    std::ranges::sort(agents_, {}, &Agent::id);
+    const auto ends = [](const Agent& agent) { return agent.until.value_or(Time{INT64_MAX}); };
+    for (auto& agent : agents_) agent.draining = agent.draining || ends(agent) <= options.now;
+    std::ranges::sort(agents_, {},
+                      [&](const Agent& agent) { return std::pair(-ends(agent).microseconds, agent.id); });
   }
 
   std::vector<Share> place(const Request& request) {
@@ -122,11 +125,12 @@ class Scan {
 
 class PoolWorld {
  public:
-  explicit PoolWorld(std::uint32_t seed) : random_(seed) {}
+  explicit PoolWorld(std::uint32_t seed) : random_(seed), ends_(pick(2) == 0) {}
 
   void run() {
     const FittingOptions options{.fitting = pick(2) == 0 ? Fitting::Best : Fitting::Worst,
-                                 .heterogeneous = pick(2) == 0};
+                                 .heterogeneous = pick(2) == 0,
+                                 .now = Time{1}};
     const bool many = pick(20) == 0;  // more than the bits of a word
     std::vector<Agent> agents;
     for (int i = many ? 200 : 1 + pick(12); i > 0; --i) agents.push_back(agent(i));
@@ -160,6 +164,7 @@ class PoolWorld {
     for (auto& slot : agent.slots) slot.enabled = pick(9) != 0;
     if (pick(2) == 0) agent.attributes["gpu"] = pick(2) == 0 ? "a100" : "v100";
     if (pick(4) == 0) agent.attributes["host"] = agent.id;
+    if (ends_ && pick(2) == 0) agent.until = Time{pick(5)};
     return agent;
   }
 
@@ -173,6 +178,7 @@ class PoolWorld {
   }
 
   Random random_;
+  bool ends_;  ///< some agents go
 };
 
 TEST(PoolScan, AnIndexFindsWhatLookingAtEveryAgentFinds) {

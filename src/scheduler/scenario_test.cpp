@@ -3,11 +3,11 @@
 // orders in memory, which must change nothing.
 //
 //   scheduler  fifo, round_robin, fair_share or priority, then fitting=worst heterogeneous=yes preemption=yes
-//                                                         (fifo fitting=best if absent)
-//   agents     NAME slots=N zero=N disabled=0,1 enabled=no draining=yes label=L has=gpu:a100,zone:b  NAME …
-//   running    NAME slots=N on=AGENT or on=AGENT:0,1 group=G max=N releasing=yes asked=yes
+//                                                         (fifo fitting=best if absent); now=T
+//   agents     NAME slots=N zero=N disabled=0,1 enabled=no draining=yes label=L has=gpu:a100,zone:b until=T
+//   for=R  NAME … running    NAME slots=N on=AGENT or on=AGENT:0,1 group=G max=N releasing=yes asked=yes
 //   request    NAME slots=N group=G max=N priority=N weight=N label=L preemptible=no blocked=A,B single=yes
-//              has=gpu:a100 position=N submitted=T requested=T         (of running ones likewise)
+//              has=gpu:a100 position=N submitted=T requested=T reservation=R   (of running ones likewise)
 //   ---
 //   start      NAME AGENT:0,1 AGENT:0,1                   (AGENT alone: no slots)
 //   preempt    NAME
@@ -107,6 +107,8 @@ class Reader {
         scenario_.options.fitting.fitting = Fitting::Worst;
       else if (word == "heterogeneous=yes")
         scenario_.options.fitting.heterogeneous = true;
+      else if (word.starts_with("now="))
+        scenario_.options.fitting.now = {std::stoi(word.substr(4))};
       else if (word == "preemption=yes")
         scenario_.options.preemption = true;
       else
@@ -132,6 +134,10 @@ class Reader {
         agent.zero_slot_max = std::stoi(parts[1]);
       else if (parts[0] == "enabled")
         agent.enabled = parts[1] == "yes";
+      else if (parts[0] == "until")
+        agent.until = {std::stoi(parts[1])};
+      else if (parts[0] == "for")
+        agent.reserved_for = parts[1];
       else if (parts[0] == "draining")
         agent.draining = parts[1] == "yes";
       else if (parts[0] == "disabled")
@@ -182,6 +188,8 @@ class Reader {
         request.releasing = request.asked = value == "yes";
       else if (parts[0] == "submitted")
         request.submitted = request.requested = {std::stoi(value)};
+      else if (parts[0] == "reservation")
+        request.reservation = value;
       else if (parts[0] == "requested")
         request.requested = {std::stoi(value)};
       else

@@ -34,6 +34,8 @@ struct Agent {
   bool draining = false;    ///< takes nothing new, as one that is silent
   int zero_slot_max = 100;  ///< tasks without slots that it may run at once
   int zero_slot_running = 0;
+  std::optional<Time> until{};  ///< from then on it takes nothing new, for its machine goes
+  std::string reserved_for{};   ///< takes only requests with this reservation
   friend bool operator==(const Agent&, const Agent&) = default;
 };
 
@@ -67,6 +69,7 @@ struct Request {
   bool running = false;       ///< holds slots now (also while it is being preempted)
   bool releasing = false;     ///< already asked to give them back, or ending
   bool asked = false;         ///< … by an earlier plan, for others
+  std::string reservation{};  ///< it may use agents that are reserved for it, besides those that are for all
   std::vector<Share> held{};  ///< what it holds while it runs; only policies that preempt look at it
   friend bool operator==(const Request&, const Request&) = default;
 };
@@ -160,6 +163,7 @@ struct FittingOptions {
   Fitting fitting = Fitting::Best;
   /// A request larger than every agent normally takes agents of one size; with this also of several.
   bool heterogeneous = false;
+  Time now{};  ///< agents whose time is over take nothing new
 };
 
 /// Who comes first. Of all of them: requests that never fit hold nobody back, those of a group that uses all

@@ -18,6 +18,12 @@ void Engine::begin() {
              .grace_period = 5 + random_.below(10),
              .start_timeout = 60};
   limits_.nodes_per_job = std::min(limits_.nodes_per_job, limits_.max_nodes);
+  limits_.useful_time = random_.below(10);
+  if (random_.below(2) == 0) limits_.lead_time = random_.below(30);
+  if (random_.below(3) == 0) {
+    limits_.granularity = elastic::Granularity::Task;
+    limits_.nodes_per_job = 1;
+  }
   time_limit_ = (30 + random_.below(60)) * kSecond;
   live();
   provide();
@@ -62,6 +68,7 @@ void Engine::end(Job& job) {
 /// One round of the master's provisioner.
 void Engine::provide() {
   world_.after(2 * kSecond, [this] { provide(); });
+  check_tasks();
   if (!world_.master->alive() || odds(0.1)) return;  // or the engine does not answer
   const auto& cluster = world_.master->cluster();
   std::map<std::string, Job*> found;
@@ -123,6 +130,29 @@ void Engine::submit(const std::string& allotment) {
                  .never = odds(0.1),
                  .starts = world_.now + random_.below(20) * kSecond};
   }
+}
+
+// I-24: nothing runs on the machine of another task, and the machine goes when its task has ended.
+void Engine::check_tasks() {
+  if (!world_.master->alive()) return;
+  const auto& cluster = world_.master->cluster();
+  std::set<std::string> tasks;
+  for (const auto& [id, allocation] : cluster.allocations()) {
+    tasks.insert(allocation.record.task_id);
+    for (const auto& share : allocation.record.shares) {
+      const auto* allotment = cluster.allotment(allotment_of(share.agent));
+      if (allotment != nullptr && !allotment->task.empty() && allotment->task != allocation.record.task_id)
+        world_.broken("I-24", fmt::format("{} runs on the machine of {}", id, allotment->task));
+    }
+  }
+  std::map<std::string, int> idle;
+  for (const auto& [id, allotment] : cluster.allotments()) {
+    if (allotment.task.empty() || allotment.state == State::Releasing || tasks.contains(allotment.task))
+      continue;
+    idle[id] = over_[id] + 1;
+    if (idle[id] > 5) world_.broken("I-24", fmt::format("machine {} outlives {}", id, allotment.task));
+  }
+  over_ = std::move(idle);
 }
 
 // I-22: no more machines than allowed are asked for; I-23: none outlives its need.

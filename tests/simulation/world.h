@@ -273,12 +273,14 @@ class Engine {
   void live();
   void provide();
   void submit(const std::string& allotment);
+  void check_tasks();
   void end(Job& job);
 
   World& world_;
   Random random_;
   elastic::Limits limits_;
   std::int64_t time_limit_ = 0;
+  std::map<std::string, int> over_;  ///< rounds since the task of an allotment has ended
   std::map<std::int64_t, Job> jobs_;
   std::int64_t next_ = 1;
 };

@@ -37,10 +37,11 @@ struct AllotmentObject {
   Time requested;
   std::optional<Time> granted, ends;
   std::vector<std::string> agents;
+  std::string task_id;  ///< for which alone it is
 };
 BOOST_DESCRIBE_STRUCT(AllotmentObject, (),
                       (id, resource_pool, provider, nodes, nodes_joined, state, engine_id, reason, requested,
-                       granted, ends, agents))
+                       granted, ends, agents, task_id))
 struct AllotmentsReply {
   std::vector<AllotmentObject> allotments;
 };
@@ -89,7 +90,8 @@ AllotmentObject object_of(Services& s, const elastic::Allotment& allotment) {
                          .reason = allotment.why_released.empty() ? allotment.reason : allotment.why_released,
                          .requested = allotment.requested,
                          .granted = allotment.granted,
-                         .ends = allotment.ends};
+                         .ends = allotment.ends,
+                         .task_id = allotment.task};
   for (const auto& [id, agent] : cluster.agents())
     if (agent.allotment == allotment.id && agent.connected) object.agents.push_back(id);
   object.nodes_joined = static_cast<std::int32_t>(object.agents.size());

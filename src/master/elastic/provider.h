@@ -17,6 +17,9 @@ struct EngineRequest {
   std::string id;     ///< of the allotment
   int nodes = 1;      ///< each runs a pilot
   std::string token;  ///< of the pilots: secret
+  // Where each task has an allotment of its own:
+  std::string task{};
+  std::string owner{};  ///< the account of whose it is
 };
 
 /// What an engine has under such a name.
@@ -27,6 +30,7 @@ struct EngineJob {
   State state = State::Pending;
   std::string reason;  ///< in words: why it waits, or how it ended
   std::optional<Time> ends;
+  std::string user{};  ///< whose it is, where that may be somebody else than the master's user
 };
 
 /// An engine that gives machines. Its functions block, and are called from one thread at a time.

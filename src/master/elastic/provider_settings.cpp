@@ -18,6 +18,23 @@ void read_limits(Section& section, elastic::Limits& limits) {
   section.seconds("idle_timeout", 0, limits.idle_timeout);
   section.seconds("grace_period", 1, limits.grace_period);
   section.seconds("start_timeout", 1, limits.start_timeout);
+  section.choice<elastic::Granularity>(
+      "granularity", {{"pool", elastic::Granularity::Pool}, {"task", elastic::Granularity::Task}},
+      limits.granularity, false);
+  section.seconds("lead_time", 0, limits.lead_time);
+  section.seconds("useful_time", 0, limits.useful_time);
+  if (limits.granularity == elastic::Granularity::Task) {
+    if (limits.min_nodes > 0)
+      section.problem("min_nodes",
+                      fmt::format("is {}; it must be 0 with granularity: task, where a node comes "
+                                  "and goes with its trial",
+                                  limits.min_nodes));
+    if (limits.nodes_per_job > 1)
+      section.problem("nodes_per_job",
+                      fmt::format("is {}; with granularity: task each job has the nodes that "
+                                  "its trial needs",
+                                  limits.nodes_per_job));
+  }
   if (limits.min_nodes > limits.max_nodes)
     section.problem("min_nodes", fmt::format("is {}; it must not be greater than max_nodes, which is {}",
                                              limits.min_nodes, limits.max_nodes));
@@ -40,6 +57,18 @@ void read_slurm(Section& section, ProviderSettings& settings) {
     if (!option.starts_with('-'))
       section.problem("extra",
                       fmt::format("has '{}'; each must be an option of sbatch, such as --exclusive", option));
+  section.texts("as_owner", settings.as_owner);
+  const bool per_task = settings.limits.granularity == elastic::Granularity::Task;
+  const auto names_owner = [](const std::string& text) { return text.find("{owner}") != std::string::npos; };
+  const auto& words = settings.as_owner;
+  if (!words.empty() && (words.front().starts_with('-') || std::ranges::none_of(words, names_owner)))
+    section.problem("as_owner",
+                    "must be a command that runs others as {owner}, such as [sudo, -n, -u, '{owner}', --]");
+  if (!words.empty() && !per_task)
+    section.problem("as_owner", "needs granularity: task; other jobs run trials of several users");
+  if (!per_task && (names_owner(settings.account) || names_owner(settings.qos) ||
+                    std::ranges::any_of(settings.extra, names_owner)))
+    section.problem("granularity", "must be task where other settings name {owner}");
   settings.gpus = settings.gres.starts_with("gpu");
   section.flag("gpus", settings.gpus);
 }
@@ -153,13 +182,24 @@ ProviderSettings read_provider(json::value value, const std::string& path, std::
   section.text("prologue", settings.prologue);
   section.texts("agent_options", settings.agent_options);
   switch (settings.type) {
-    case ProviderType::Slurm: read_slurm(section, settings); break;
+    case ProviderType::Slurm:
+      read_slurm(section, settings);
+      if (!settings.as_owner.empty() && settings.log_dir.empty())
+        section.problem("log_dir", "is required with as_owner: a directory in which all owners can write");
+      break;
     case ProviderType::Ray: read_ray(section, settings); break;
     case ProviderType::Kubernetes: read_kubernetes(section, settings); break;
     case ProviderType::Ssh:
     case ProviderType::Process: break;
   }
   return settings;
+}
+
+std::string for_owner(std::string text, const std::string& owner) {
+  constexpr std::string_view kWord = "{owner}";
+  for (auto at = text.find(kWord); at != std::string::npos; at = text.find(kWord, at + owner.size()))
+    text.replace(at, kWord.size(), owner);
+  return text;
 }
 
 std::string describe(const ProviderSettings& settings) {

@@ -31,7 +31,8 @@ struct ProviderSettings {
   std::string partition, account, qos, reservation, gres, constraint;
   int cpus_per_node = 0;  ///< 0: the engine's default; for Ray and Kubernetes: beside GPUs
   std::string mem;
-  std::vector<std::string> extra;  ///< further options of sbatch
+  std::vector<std::string> extra;     ///< further options of sbatch
+  std::vector<std::string> as_owner;  ///< words before sbatch and scancel, with {owner}; empty: as we are
 
   // Ray, Kubernetes, machines by SSH:
   std::string address;                      ///< of the Ray cluster, or of the API server
@@ -43,6 +44,8 @@ struct ProviderSettings {
   std::vector<std::string> ssh_options;
 };
 
+/// The text with {owner} replaced.
+std::string for_owner(std::string text, const std::string& owner);
 /// Reads the settings; appends what is wrong to `problems`. Settings of other engines are unknown.
 ProviderSettings read_provider(json::value value, const std::string& path, std::vector<Error>& problems);
 /// In words: "Slurm partition a100".

@@ -177,6 +177,8 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
   for (auto& job : *listed) {
     const auto id = job.name.substr(prefix_.size());
     const auto* allotment = ledger_.cluster().allotment(id);
+    if (allotment != nullptr && !job.user.empty() && job.user != account_of(*allotment))
+      continue;  // a namesake
     const bool ended = job.state == EngineJob::State::Ended;
     const bool ours = allotment != nullptr && allotment->pool == pool.name &&
                       (allotment->engine_id.empty() ? !ended : allotment->engine_id == job.id);
@@ -232,12 +234,22 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
   co_return changed;
 }
 
+std::string Provisioner::account_of(const elastic::Allotment& allotment) const {
+  if (allotment.owner.empty()) return "";
+  const auto found = auth_.users().find(UserId(std::stoll(allotment.owner)));
+  if (found == auth_.users().end()) return "";
+  const auto& linked = found->second.agent_user_group;
+  return linked && linked->agent_user ? *linked->agent_user : found->second.username;
+}
+
 asio::awaitable<void> Provisioner::submit(Pool& pool, std::string id) {
   const auto* allotment = ledger_.cluster().allotment(id);
   if (allotment == nullptr || allotment->state == State::Releasing || !allotment->engine_id.empty())
     co_return;
   EngineRequest request{
       .name = name_of(id), .id = id, .nodes = allotment->nodes, .token = auth_.pilot_token(id)};
+  request.task = allotment->task;
+  request.owner = account_of(*allotment);
   auto work = [&provider = *pool.provider, request] { return provider.submit(request); };
   ++pool.calls;
   auto done = co_await http::offload(pool.thread, std::move(work));

@@ -55,6 +55,8 @@ class Provisioner {
   asio::awaitable<void> sample();
   asio::awaitable<void> submit(Pool& pool, std::string id);
   asio::awaitable<void> say(cluster::Event event);
+  /// The account of the site that an allotment is charged to.
+  std::string account_of(const elastic::Allotment& allotment) const;
   std::string name_of(const std::string& allotment) const { return prefix_ + allotment; }
 
   asio::any_io_executor strand_;

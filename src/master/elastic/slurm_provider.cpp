@@ -23,21 +23,38 @@ class Slurm final : public Provider {
   }
 
   Result<std::string> submit(const EngineRequest& request) override {
+    auto words = sbatch_words(settings_, pilot_, request);
+    if (!settings_.as_owner.empty()) {
+      if (!is_account(request.owner))
+        return invalid_argument(
+            "user '{}' cannot submit jobs: the name must be that of an ordinary account of the site; "
+            "`det user link-with-agent-user` names another one",
+            request.owner);
+      words = as_owner(settings_, request.owner, std::move(words));
+    }
     DET_TRY(const auto out,
-            ask(sbatch_words(settings_, pilot_, request), slurm_script(settings_, pilot_, request),
-                {{"DET_PILOT_TOKEN", request.token}}));
+            ask(words, slurm_script(settings_, pilot_, request), {{"DET_PILOT_TOKEN", request.token}}));
     return std::string(trim(out.substr(0, out.find(';'))));  // "4711;cluster" where there are several
   }
 
   Result<std::vector<EngineJob>> list(const std::string& prefix) override {
-    DET_TRY(const auto out, ask(squeue_words(), "", {{"SLURM_TIME_FORMAT", "%s"}}));
-    return read_squeue(out, prefix, settings_.time_limit);
+    DET_TRY(const auto out,
+            ask(squeue_words(!settings_.as_owner.empty()), "", {{"SLURM_TIME_FORMAT", "%s"}}));
+    auto jobs = read_squeue(out, prefix, settings_.time_limit);
+    if (jobs && settings_.as_owner.empty())
+      for (auto& job : *jobs) job.user.clear();  // all are ours
+    return jobs;
   }
 
   Result<void> cancel(const std::vector<EngineJob>& jobs) override {
-    std::vector<std::string> words = {"scancel"};
-    for (const auto& job : jobs) words.push_back(job.id);
-    return ask(words).map([](const auto&) {});
+    std::map<std::string, std::vector<std::string>> by_user;
+    for (const auto& job : jobs) by_user[job.user].push_back(job.id);
+    for (auto& [user, words] : by_user) {
+      words.insert(words.begin(), "scancel");
+      if (!user.empty() && is_account(user)) words = as_owner(settings_, user, std::move(words));
+      if (const auto done = ask(words); !done) return tl::unexpected(done.error());
+    }
+    return {};
   }
 
   int calls_per_minute() const override { return 30; }

@@ -50,8 +50,9 @@ std::vector<std::string> sbatch_words(const ProviderSettings& settings, const Pi
                                     fmt::format("--signal=B:USR1@{}", settings.limits.grace_period),
                                     fmt::format("--output={}/%x.log", pilot.log_dir)};
   const auto add = [&](const char* option, const std::string& value) {
-    if (!value.empty()) words.push_back(fmt::format("--{}={}", option, value));
+    if (!value.empty()) words.push_back(fmt::format("--{}={}", option, for_owner(value, request.owner)));
   };
+  if (!request.task.empty()) add("comment", fmt::format("det {} of {}", request.task, request.owner));
   add("partition", settings.partition);
   add("account", settings.account);
   add("qos", settings.qos);
@@ -62,8 +63,25 @@ std::vector<std::string> sbatch_words(const ProviderSettings& settings, const Pi
   if (settings.cpus_per_node > 0) add("cpus-per-task", std::to_string(settings.cpus_per_node));
   if (settings.time_limit > 0)
     add("time", fmt::format("{}:{:02}", settings.time_limit / 60, settings.time_limit % 60));
-  words.insert(words.end(), settings.extra.begin(), settings.extra.end());
+  for (const auto& option : settings.extra) words.push_back(for_owner(option, request.owner));
   return words;
+}
+
+std::vector<std::string> as_owner(const ProviderSettings& settings, const std::string& owner,
+                                  std::vector<std::string> words) {
+  std::vector<std::string> all;
+  for (const auto& word : settings.as_owner) all.push_back(for_owner(word, owner));
+  std::ranges::move(words, std::back_inserter(all));
+  return all;
+}
+
+bool is_account(const std::string& owner) {
+  const auto fine = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
+  };
+  return !owner.empty() && owner.size() <= 64 && std::ranges::all_of(owner, fine) && owner.front() != '-' &&
+         owner != "root";
 }
 
 std::string slurm_script(const ProviderSettings& settings, const PilotSettings& pilot,
@@ -76,11 +94,13 @@ std::string slurm_script(const ProviderSettings& settings, const PilotSettings& 
          job_script("srun --ntasks-per-node=1 --kill-on-bad-exit=0", pilot_script(settings, pilot, request));
 }
 
-std::vector<std::string> squeue_words() {
+std::vector<std::string> squeue_words(bool of_all_users) {
   std::string format;
-  for (const auto* field : {"JobID", "State", "Reason", "EndTime", "StartTime", "Name"})
+  for (const auto* field : {"JobID", "State", "Reason", "EndTime", "StartTime", "Name", "UserName"})
     format += fmt::format("{}{}:{}", format.empty() ? "" : ",", field, kSeparator);
-  return {"squeue", "-a", "-t", "all", "-h", "--me", "-O", format};
+  std::vector<std::string> words = {"squeue", "-a", "-t", "all", "-h", "-O", format};
+  if (!of_all_users) words.emplace_back("--me");
+  return words;
 }
 
 Result<std::vector<EngineJob>> read_squeue(const std::string& text, const std::string& prefix,
@@ -89,9 +109,9 @@ Result<std::vector<EngineJob>> read_squeue(const std::string& text, const std::s
   for (const auto& line : split(text, '\n')) {
     if (line.empty()) continue;
     const auto fields = split(line, kSeparator);
-    if (fields.size() < 6) return fail(ErrorCode::Unavailable, "Slurm: squeue wrote '{}'", line);
+    if (fields.size() < 7) return fail(ErrorCode::Unavailable, "Slurm: squeue wrote '{}'", line);
     if (!fields[5].starts_with(prefix)) continue;
-    EngineJob job{.name = fields[5], .id = fields[0], .state = state_of(fields[1])};
+    EngineJob job{.name = fields[5], .id = fields[0], .state = state_of(fields[1]), .user = fields[6]};
     if (job.state == EngineJob::State::Running) job.ends = end_of(fields[3], fields[4], time_limit);
     switch (job.state) {
       case EngineJob::State::Pending:

@@ -12,8 +12,14 @@ std::vector<std::string> sbatch_words(const ProviderSettings& settings, const Pi
                                       const EngineRequest& request);
 std::string slurm_script(const ProviderSettings& settings, const PilotSettings& pilot,
                          const EngineRequest& request);
-/// All jobs of the user that calls, also those that ended within MinJobAge. Times in seconds since 1970.
-std::vector<std::string> squeue_words();
+/// The words, run as the owner where the settings say so.
+std::vector<std::string> as_owner(const ProviderSettings& settings, const std::string& owner,
+                                  std::vector<std::string> words);
+/// Whether jobs may be submitted as this account: an ordinary name, and not root.
+bool is_account(const std::string& owner);
+/// All jobs of the user that calls, or of all users; also those that ended within MinJobAge. Times in seconds
+/// since 1970.
+std::vector<std::string> squeue_words(bool of_all_users = false);
 /// `time_limit`: the pool's own in seconds, or 0.
 Result<std::vector<EngineJob>> read_squeue(const std::string& text, const std::string& prefix,
                                            std::int64_t time_limit = 0);

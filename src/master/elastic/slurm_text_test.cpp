@@ -27,6 +27,33 @@ TEST(SlurmText, ARequestHasTheOptionsOfThePoolAndNothingSecret) {
   EXPECT_THAT(words, Not(Contains(HasSubstr("--qos"))));
 }
 
+TEST(SlurmText, AJobOfOneTrialIsChargedToItsOwner) {
+  ProviderSettings settings;
+  settings.account = "group_{owner}", settings.extra = {"--wckey={owner}-{owner}", "--exclusive"};
+  auto request = kRequest;
+  request.task = "7.x", request.owner = "ada";
+  const auto words = sbatch_words(settings, kPilot, request);
+  for (const auto* word :
+       {"--account=group_ada", "--wckey=ada-ada", "--exclusive", "--comment=det 7.x of ada"})
+    EXPECT_THAT(words, Contains(word));
+  EXPECT_THAT(sbatch_words(settings, kPilot, kRequest), Not(Contains(HasSubstr("--comment"))));
+}
+
+TEST(SlurmText, AJobIsSubmittedAsItsOwnerWhereTheSettingsSaySo) {
+  ProviderSettings settings;
+  EXPECT_EQ(as_owner(settings, "ada", {"sbatch", "-n1"}), (std::vector<std::string>{"sbatch", "-n1"}));
+  settings.as_owner = {"sudo", "-n", "-u", "{owner}", "--"};
+  EXPECT_EQ(as_owner(settings, "ada", {"sbatch"}),
+            (std::vector<std::string>{"sudo", "-n", "-u", "ada", "--", "sbatch"}));
+  for (const auto* fine : {"ada", "ada.l-2", "_x"}) EXPECT_TRUE(is_account(fine)) << fine;
+  for (const auto* not_fine : {"", "root", "-x", "a b", "ada;reboot",
+                               "\xc3\xa4"
+                               "da"})
+    EXPECT_FALSE(is_account(not_fine)) << not_fine;
+  EXPECT_THAT(squeue_words(), Contains("--me"));
+  EXPECT_THAT(squeue_words(true), Not(Contains("--me")));
+}
+
 TEST(SlurmText, TheScriptStartsAPilotOnEachNodeAndHasNothingSecret) {
   ProviderSettings settings;
   settings.program = "/opt/it's/det", settings.prologue = "module load cuda",
@@ -41,6 +68,9 @@ TEST(SlurmText, TheScriptStartsAPilotOnEachNodeAndHasNothingSecret) {
   EXPECT_THAT(script, Not(HasSubstr("SECRET")));
   settings.gpus = true;
   EXPECT_THAT(slurm_script(settings, kPilot, kRequest), Not(HasSubstr("--slots")));
+  EXPECT_THAT(script, Not(HasSubstr("--no-warm-worker")));
+  settings.limits.granularity = elastic::Granularity::Task;
+  EXPECT_THAT(slurm_script(settings, kPilot, kRequest), HasSubstr("--no-warm-worker")) << "for one trial";
 }
 
 TEST(SlurmText, ReadsTheListOfJobs) {
@@ -62,18 +92,19 @@ TEST(SlurmText, ReadsTheListOfJobs) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.line);
-    auto line = c.line + "|1799999000|det-x-1|\n8|RUNNING|None|NONE|NONE|another's|\n";
+    auto line = c.line + "|1799999000|det-x-1|ada|\n8|RUNNING|None|NONE|NONE|another's|bob|\n";
     std::ranges::replace(line, '|', '\x1f');
     const auto jobs = read_squeue(line, "det-x-");
     ASSERT_TRUE(jobs);
     ASSERT_EQ(jobs->size(), 1u);
     EXPECT_EQ(jobs->front().id, "7");
     EXPECT_EQ(jobs->front().name, "det-x-1");
+    EXPECT_EQ(jobs->front().user, "ada");
     EXPECT_EQ(jobs->front().state, c.state);
     EXPECT_EQ(jobs->front().reason, c.reason);
     EXPECT_EQ(jobs->front().ends, c.ends);
   }
-  std::string limited = "7|RUNNING|None|1800000000|1799999000|det-x-1|";
+  std::string limited = "7|RUNNING|None|1800000000|1799999000|det-x-1|ada|";
   std::ranges::replace(limited, '|', '\x1f');
   EXPECT_EQ(read_squeue(limited, "det-", 90)->front().ends, Time{1'799'999'090 * kSecond})
       << "Slurm rounds a limit up to whole minutes";

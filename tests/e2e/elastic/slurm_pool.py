@@ -1,5 +1,6 @@
 """A master whose pool gets its machines from a Slurm of the tests."""
 
+import contextlib
 import re
 
 from cluster import wait_until
@@ -11,7 +12,7 @@ class SlurmCluster(EngineCluster):
 
     def __init__(self, directory, slurm, **provider):
         kept = {k: v for k, v in slurm.environment().items() if k in ("SLURM_CONF", "PATH")}
-        settings = {"type": "slurm", "partition": "main", "max_nodes": 4, "idle_timeout": "4s"} | provider
+        settings = {"type": "slurm", "partition": "main", "max_nodes": 4, "idle_timeout": "2s"} | provider
         super().__init__(directory, kept, **settings)
         self.slurm = slurm
 
@@ -30,3 +31,20 @@ class SlurmCluster(EngineCluster):
 
     def pilot_logs(self):
         return "\n".join(file.read_text(errors="replace") for file in (self.directory / "allotments").glob("*.log"))
+
+
+ENDED = ("COMPLETED", "CANCELLED", "TIMEOUT", "FAILED", "NODE_FAIL", "PREEMPTED", "COMPLETING")
+
+
+@contextlib.contextmanager
+def cluster_of(slurm, directory, **provider):
+    """A SlurmCluster that is started, and leaves no job."""
+    cluster = SlurmCluster(directory, slurm, **provider).start()
+    try:
+        yield cluster
+    finally:
+        print(cluster.shown())
+        for job in cluster.our_jobs():
+            if job.state not in ENDED:
+                slurm.cancel(job.id)
+        cluster.end()

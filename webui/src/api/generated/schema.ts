@@ -4115,6 +4115,7 @@ export interface components {
             /** Format: date-time */
             readonly ends?: string;
             readonly agents: readonly string[];
+            readonly taskId: string;
         };
         readonly AllotmentsReply: {
             readonly allotments: readonly components["schemas"]["AllotmentObject"][];

@@ -15,6 +15,7 @@ const columns: readonly Column<Allotment>[] = [
   { id: "requested", title: "Requested", value: ({ requested }) => Date.parse(requested), cell: ({ requested }) => <Age time={requested} /> },
   { id: "ends", title: "Ends", cell: ({ ends }) => (ends === null || ends === undefined ? "" : new Date(ends).toLocaleString()) },
   { id: "agents", title: "Agents", cell: ({ agents }) => agents.join(", ") },
+  { id: "task", title: "For", cell: ({ taskId }) => taskId },
 ];
 
 /** The machines that the provider of a pool was asked for and gave. */

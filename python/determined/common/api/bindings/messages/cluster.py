@@ -105,6 +105,7 @@ class v1Allotment(Message):
     reason: str
     requested: str
     agents: list[str]
+    taskId: str
     granted: str | None = None
     ends: str | None = None
 
