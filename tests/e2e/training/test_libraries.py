@@ -1,0 +1,47 @@
+"""Training loops of libraries from PyPI: each example, and whatever happens to it, its bits."""
+
+import pytest
+from cluster import Cluster
+from libraries import SLOW, contents, create, definition, directory_of, disturb, newest_checkpoint, reports
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    it = Cluster(tmp_path_factory.mktemp("libraries") / "cluster", options=["--slots", "2"]).start()
+    yield it
+    it.end()
+
+
+def left_behind(cluster, id, *patterns, seconds=90):
+    cluster.wait_for_state(id, "COMPLETED", seconds=seconds)
+    trial = cluster.trial_of(id)["id"]
+    newest = newest_checkpoint(cluster, trial)
+    steps = newest["metadata"]["steps_completed"]
+    return {"steps": steps, **reports(cluster, trial), "files": contents(directory_of(cluster, newest), *patterns)}
+
+
+GPT2 = [
+    "searcher.max_length.batches=30",
+    "data.bytes=8000",
+    "hyperparameters.width=16",
+    "hyperparameters.training_arguments.logging_steps=4",
+    "hyperparameters.training_arguments.eval_steps=10",
+    "hyperparameters.training_arguments.save_steps=6",
+    "max_restarts=1",
+]
+GPT2_FILES = ("model.safetensors", "adapter_model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth")
+
+
+@pytest.mark.parametrize("config", ["const.yaml", "lora.yaml"])
+def test_a_trainer_of_transformers_ends_with_equal_bits_whatever_happens(cluster, tmp_path, config):
+    place = definition(tmp_path / "code", "gpt2_transformers")
+    plain = create(cluster, place, *GPT2, "reproducibility.experiment_seed=7", config=config)
+    other = [*GPT2, "reproducibility.experiment_seed=7", "entrypoint=python3 disturbed.py"]
+    expected = left_behind(cluster, plain, *GPT2_FILES, seconds=SLOW)
+    assert expected["steps"] == 30
+    assert [at for at, _ in expected["training"]] == [4, 8, 12, 16, 20, 24, 28]
+    assert [at for at, _ in expected["validation"]] == [10, 20, 30]
+    id = create(cluster, place, *other, "hyperparameters.moments=[8,15,25]", config=config)
+    disturb(cluster, id)
+    assert left_behind(cluster, id, *GPT2_FILES) == expected
+    assert cluster.trial_of(id)["restarts"] == 1
