@@ -1,6 +1,7 @@
 """Examples with libraries from PyPI, in one environment for all, and what a run of one must not depend on."""
 
 import hashlib
+import pickle
 import re
 import shutil
 
@@ -72,6 +73,8 @@ def contents(directory, *patterns):
         digest = hashlib.sha256()
         if file.suffix in (".pt", ".pth", ".ckpt"):
             _add(digest, torch.load(file, weights_only=False))
+        elif file.suffix == ".pkl":
+            _add(digest, pickle.loads(file.read_bytes()))
         else:
             digest.update(file.read_bytes())
         found[str(file.relative_to(directory))] = digest.hexdigest()

@@ -11,9 +11,9 @@ from typing import Any
 import transformers
 from transformers.trainer_utils import get_last_checkpoint
 
-from determined import _metrics
+from determined import _loader_position, _metrics
 from determined.core._context import Context
-from determined.transformers import _data, _trainer
+from determined.transformers import _trainer
 from determined.transformers._operations import Operations
 
 logger = logging.getLogger("determined")
@@ -61,7 +61,7 @@ class DetCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._operations.check(args)
         self._trainer: Any = None
         self._weights: str | None = None
-        self._data: _data.SeededBatches | None = None
+        self._data: _loader_position.SeededBatches | None = None
         self._trained_at = self._validated_at = -1
         self._validation: dict[str, Any] = {}
         self._preempted = self._completing = self._saves_later = False
@@ -98,7 +98,7 @@ class DetCallback(transformers.TrainerCallback):  # type: ignore[misc]
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._trainer is None:
             raise RuntimeError("the training was not started by Trainer.train(), which DetCallback needs")
-        self._data = _data.seed_batches(kwargs.get("train_dataloader"), args.data_seed or args.seed)
+        self._data = _loader_position.seed_batches(kwargs.get("train_dataloader"), args.data_seed or args.seed)
         if self._weights is not None:
             self._trainer._load_from_checkpoint(self._weights)
         if self.last_checkpoint is not None:

@@ -39,9 +39,47 @@ def test_a_trainer_of_transformers_ends_with_equal_bits_whatever_happens(cluster
     other = [*GPT2, "reproducibility.experiment_seed=7", "entrypoint=python3 disturbed.py"]
     expected = left_behind(cluster, plain, *GPT2_FILES, seconds=SLOW)
     assert expected["steps"] == 30
-    assert [at for at, _ in expected["training"]] == [4, 8, 12, 16, 20, 24, 28]
+    assert [at for at, _ in expected["training"]] == [4, 8, 12, 16, 20, 24, 28, 30]  # the last is the Trainer's summary
     assert [at for at, _ in expected["validation"]] == [10, 20, 30]
     id = create(cluster, place, *other, "hyperparameters.moments=[8,15,25]", config=config)
     disturb(cluster, id)
     assert left_behind(cluster, id, *GPT2_FILES) == expected
     assert cluster.trial_of(id)["restarts"] == 1
+
+
+def test_a_model_of_keras_ends_with_equal_bits_whatever_happens(cluster, tmp_path):
+    place = definition(tmp_path / "code", "iris_keras")
+    settings = ["searcher.max_length.epochs=12", "reproducibility.experiment_seed=7", "max_restarts=1"]
+    files = ("model_checkpoint.weights.h5", "determined-training-state.pkl")
+    plain = create(cluster, place, *settings)
+    id = create(cluster, place, *settings, "entrypoint=python3 disturbed.py", "hyperparameters.moments=[4,6,9]")
+    expected = left_behind(cluster, plain, *files, seconds=SLOW)
+    assert [at for at, _ in expected["training"]] == [8 * epoch for epoch in range(1, 13)]
+    assert expected["validation"][-1][1]["epochs"] == 12
+    disturb(cluster, id)
+    assert left_behind(cluster, id, *files) == expected
+
+
+LIGHTNING = [
+    "data.images=200",
+    "hyperparameters.width=16",
+    "hyperparameters.global_batch_size=16",
+    "hyperparameters.log_every=3",
+    "searcher.max_length.epochs=4",
+    "reproducibility.experiment_seed=7",
+    "max_restarts=1",
+]
+
+
+@pytest.mark.parametrize("config", ["const.yaml", "distributed.yaml"])
+def test_a_lightning_module_ends_with_equal_bits_whatever_happens(cluster, tmp_path, config):
+    place = definition(tmp_path / "code", "fashion_lightning")
+    launch = "entrypoint=python3 -m determined.launch.torch_distributed python3 disturbed.py"
+    moments = "hyperparameters.moments=[17,20,44]"
+    expected = left_behind(cluster, create(cluster, place, *LIGHTNING, config=config), "*.ckpt", "*.pth", seconds=SLOW)
+    assert expected["steps"] == 4 * 13
+    assert [at for at, _ in expected["validation"]] == [13, 26, 39, 52]
+    assert all("loss_epoch" in row or "loss_step" in row for _, row in expected["training"])
+    id = create(cluster, place, *LIGHTNING, launch, moments, config=config)
+    disturb(cluster, id)
+    assert left_behind(cluster, id, "*.ckpt", "*.pth") == expected
