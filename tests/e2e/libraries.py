@@ -11,6 +11,7 @@ from state import _add
 
 EXAMPLES = REPOSITORY / "examples"
 SLOW = 600  # the first trial builds the environment
+OF_ONE_TRIAL = ("continue_id", "others")  # its id, and callbacks of which a disturbed script has one more
 TIMES = re.compile(r"runtime|per_second|time$")
 
 
@@ -74,7 +75,8 @@ def contents(directory, *patterns):
         if file.suffix in (".pt", ".pth", ".ckpt"):
             _add(digest, torch.load(file, weights_only=False))
         elif file.suffix == ".pkl":
-            _add(digest, pickle.loads(file.read_bytes()))
+            state = pickle.loads(file.read_bytes())
+            _add(digest, {name: state[name] for name in state if name not in OF_ONE_TRIAL})
         else:
             digest.update(file.read_bytes())
         found[str(file.relative_to(directory))] = digest.hexdigest()

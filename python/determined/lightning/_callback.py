@@ -140,7 +140,8 @@ class DetCallback(pl.Callback):  # type: ignore[misc]
             self._end()
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        self._values = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        needed = {self._metric, *(config.monitor for config in trainer.lr_scheduler_configs)}
+        self._values = {name: float(value) for name, value in trainer.callback_metrics.items() if name in needed}
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         epochs = trainer.current_epoch + 1
@@ -178,7 +179,7 @@ class DetCallback(pl.Callback):  # type: ignore[misc]
         while self._operation is None or self._reached(trainer, epochs):
             if self._operation is not None and self._chief:
                 if self._metric not in self._values:
-                    known = ", ".join(sorted(self._values)) or "none"
+                    known = ", ".join(sorted(trainer.callback_metrics)) or "nothing"
                     raise KeyError(
                         f"searcher.metric is {self._metric!r}, but the validation logged {known}; log it in "
                         "validation_step"

@@ -12,6 +12,9 @@ import transformers
 from transformers.trainer_utils import TrainOutput
 
 
+_OF_TRL = ("_metrics", "_total_train_tokens")  # of metrics, the values since the last log
+
+
 class AlreadyTrained(Exception):  # noqa: N818
     """Raised by the callback when a Trainer that resumes has nothing left to do."""
 
@@ -42,8 +45,11 @@ def install(kind: type) -> None:
 
 
 def save_losses(trainer: Any, file: pathlib.Path, more: Mapping[str, Any]) -> None:
-    """Writes what a Trainer does not save: the losses since it logged last, and since it began."""
+    """Writes what a Trainer does not save: the losses since it logged last, and since it began; what a trainer of TRL
+    has counted.
+    """
     losses = {}
+    kept = {name: getattr(trainer, name) for name in _OF_TRL if hasattr(trainer, name)}
     if trainer is not None and hasattr(trainer, "_tr_loss"):  # older versions keep it in a local variable
         losses = {
             "since_log": trainer._tr_loss.item(),
@@ -51,7 +57,7 @@ def save_losses(trainer: Any, file: pathlib.Path, more: Mapping[str, Any]) -> No
             "last_log": trainer._globalstep_last_logged,
             "first_step": trainer._initial_global_step,
         }
-    file.write_text(json.dumps({**more, "losses": losses}))
+    file.write_text(json.dumps({**more, "losses": losses, "trl": kept}))
 
 
 def restore_losses(trainer: Any, state: Mapping[str, Any]) -> None:
@@ -62,3 +68,9 @@ def restore_losses(trainer: Any, state: Mapping[str, Any]) -> None:
         trainer._total_loss_scalar = losses["total"]
         trainer._globalstep_last_logged = losses["last_log"]
         trainer._initial_global_step = losses["first_step"]
+    for name, value in (state.get("trl") or {}).items():
+        if isinstance(value, dict):
+            for group, lists in value.items():
+                getattr(trainer, name)[group].update(lists)
+        else:
+            setattr(trainer, name, value)

@@ -1,7 +1,7 @@
 """Training loops of libraries from PyPI: each example, and whatever happens to it, its bits."""
 
 import pytest
-from cluster import Cluster
+from cluster import Cluster, wait_until
 from libraries import SLOW, contents, create, definition, directory_of, disturb, newest_checkpoint, reports
 
 
@@ -83,3 +83,46 @@ def test_a_lightning_module_ends_with_equal_bits_whatever_happens(cluster, tmp_p
     id = create(cluster, place, *LIGHTNING, launch, moments, config=config)
     disturb(cluster, id)
     assert left_behind(cluster, id, "*.ckpt", "*.pth") == expected
+
+
+@pytest.mark.parametrize("example", ["fashion_accelerate", "fashion_fsdp"])
+def test_a_script_on_two_slots_ends_with_equal_bits_whatever_happens(cluster, tmp_path, example):
+    place = definition(tmp_path / "code", example)
+    config = "distributed.yaml" if example == "fashion_accelerate" else "const.yaml"
+    launch = "entrypoint=python3 -m determined.launch.torch_distributed python3 disturbed.py"
+    small = [setting for setting in LIGHTNING if "log_every" not in setting]
+    files = ("*.distcp", "model.safetensors", "*.bin", "state.json")
+    expected = left_behind(cluster, create(cluster, place, *small, config=config), *files, seconds=SLOW)
+    assert [at for at, _ in expected["training"]] == list(range(1, 53))
+    id = create(cluster, place, *small, launch, "hyperparameters.moments=[17,20,44]", config=config)
+    disturb(cluster, id)
+    assert left_behind(cluster, id, *files) == expected
+    if example == "fashion_fsdp":
+        goes_on_with_one_slot(cluster, id, expected)
+
+
+def goes_on_with_one_slot(cluster, id, before):
+    """The shards of two ranks are put together for one."""
+    options = ["resources.slots_per_trial=1", "searcher.max_length.epochs=5", "hyperparameters.moments=[]"]
+    cluster.run("experiment", "continue", id, *(word for one in options for word in ("--config", one)))
+    cluster.wait_for_state(id, "COMPLETED")
+    rows = reports(cluster, cluster.trial_of(id)["id"])["training"]
+    assert rows[:52] == before["training"]
+    assert [(at, row["ranks"]) for at, row in rows[52:]] == [(at, 1) for at in range(53, 66)]
+    assert rows[-1][1]["loss"] < rows[0][1]["loss"]
+
+
+@pytest.mark.parametrize("library", ["sklearn", "xgboost", "lightgbm", "jax"])
+def test_a_script_with_another_library_goes_on_where_it_was(cluster, tmp_path, library):
+    place = definition(tmp_path / "code", "digits_core_api")
+    settings = ["searcher.max_length=8", "reproducibility.experiment_seed=7", "max_restarts=1"]
+    plain = create(cluster, place, *settings, config=f"{library}.yaml")
+    entry = f"entrypoint=python3 disturbed.py train_{library}.py"
+    id = create(cluster, place, *settings, entry, "hyperparameters.moments=[2,3]", config=f"{library}.yaml")
+    wait_until(lambda: "run 2 waits" in cluster.log_text(id), "the second run", SLOW)
+    cluster.run("experiment", "pause", id)
+    wait_until(lambda: not cluster.shims(), "no process of the paused trial")
+    cluster.run("experiment", "activate", id)
+    expected = left_behind(cluster, plain, "state.*", "model.*")
+    assert [at for at, _ in expected["validation"]] == list(range(1, 9))
+    assert left_behind(cluster, id, "state.*", "model.*") == expected
