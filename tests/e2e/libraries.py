@@ -36,17 +36,18 @@ def create(cluster, place, *settings, config="const.yaml"):
     return cluster.create(place, *(word for one in settings for word in ("--config", one)), config=config)
 
 
-def disturb(cluster, id):
-    """The first run dies by itself, the second is paused, the third loses its agent's slots."""
-    agent = cluster.get("agents")["agents"][0]["id"]
-    wait_until(lambda: "run 2 waits" in cluster.log_text(id), f"the second run of {id}", SLOW)
-    cluster.run("experiment", "pause", id)
-    wait_until(lambda: not cluster.shims(), "no process of the paused trial")
-    cluster.run("experiment", "activate", id)
-    wait_until(lambda: "run 3 waits" in cluster.log_text(id), f"the third run of {id}")
-    cluster.run("-u", "admin", "agent", "disable", agent)
-    wait_until(lambda: not cluster.shims(), "no process of the preempted trial")
-    cluster.run("-u", "admin", "agent", "enable", agent)
+def disturb(cluster, id, run, act):
+    """Pauses a run that waits, or takes its agent's slots away."""
+    wait_until(lambda: f"run {run} waits" in cluster.log_text(id), f"run {run} of {id}", SLOW)
+    if act == "pause":
+        cluster.run("experiment", "pause", id)
+        cluster.wait_for_state(id, "PAUSED")
+        cluster.run("experiment", "activate", id)
+    else:
+        agent = cluster.get("agents")["agents"][0]["id"]
+        cluster.run("-u", "admin", "agent", "disable", agent)
+        wait_until(lambda: not cluster.shims(), "no process of the preempted trial")
+        cluster.run("-u", "admin", "agent", "enable", agent)
 
 
 def newest_checkpoint(cluster, trial):

@@ -56,6 +56,7 @@ class DetCallback(pl.Callback):  # type: ignore[misc]
         self._generators: dict[str, Any] | None = None
         self._results: dict[str, Any] | None = None
         self._saved_at = -1
+        self._ending = False
         self._values: dict[str, float] = {}
         self.ckpt_path: str | None = None
         """Lightning's checkpoint to resume from; None at the first run. A warm start loads the weights only."""
@@ -117,6 +118,8 @@ class DetCallback(pl.Callback):  # type: ignore[misc]
             trainer.should_stop = True
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        if self._ending:
+            self._end()
         self._restore_generators()
         for position in self._positions:
             position.begin(trainer.current_epoch, 0)
@@ -155,8 +158,12 @@ class DetCallback(pl.Callback):  # type: ignore[misc]
         if reached and not self._next_while_reached(trainer, epochs):
             trainer.should_stop = True
             preempted = preempted or self._core.preempt.should_preempt()
-        if preempted:
-            self._end()
+        self._ending = preempted  # when Lightning has logged the epoch
+
+    def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+        if self._resumed and self._operations is not None:  # nothing was left to train
+            self._values, self._resumed = dict(self._resumed["values"]), {}
+            self._next_while_reached(trainer)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         if self._saved_at != trainer.global_step:

@@ -36,7 +36,9 @@ class DetEnvironment(ClusterEnvironment):  # type: ignore[misc]
 
     def set_world_size(self, size: int) -> None:
         if size != self._ranks.size:
-            raise ValueError(f"Lightning wants {size} processes, and the trial has {self._ranks.size}; do not set devices")
+            raise ValueError(
+                f"Lightning wants {size} processes, and the trial has {self._ranks.size}; do not set devices"
+            )
 
     def global_rank(self) -> int:
         return self._ranks.rank

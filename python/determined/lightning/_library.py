@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-pl: Any
 try:
     import lightning.pytorch as pl
     from lightning.fabric.plugins.environments import ClusterEnvironment

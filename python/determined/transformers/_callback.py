@@ -197,7 +197,9 @@ class DetCallback(transformers.TrainerCallback):  # type: ignore[misc]
             self._completing = False
             control.should_training_stop = not self._advance(state) or control.should_training_stop
         if self._preempted:
-            logger.info("the checkpoint of step %d is saved; the process ends until its trial continues", state.global_step)
+            logger.info(
+                "the checkpoint of step %d is saved; the process ends until its trial continues", state.global_step
+            )
             raise SystemExit(0)
 
     def _on_save_user_data(self, save_path: str) -> None:

@@ -11,15 +11,14 @@ from typing import Any
 import transformers
 from transformers.trainer_utils import TrainOutput
 
-
 _OF_TRL = ("_metrics", "_total_train_tokens")  # of metrics, the values since the last log
 
 
-class AlreadyTrained(Exception):  # noqa: N818
+class AlreadyTrained(Exception):
     """Raised by the callback when a Trainer that resumes has nothing left to do."""
 
 
-def install(kind: type) -> None:
+def install(kind: type[Any]) -> None:
     """Makes ``Trainer.train()`` of a trainer with a callback of this kind tell the callback about itself, and resume
     from the callback's checkpoint.
     """

@@ -1,8 +1,12 @@
+import importlib
+import sys
+
 import moments
-import train
 import transformers
 
 import determined as det
+
+script = importlib.import_module((sys.argv[1:] or ["train"])[0])
 
 
 class Moments(transformers.TrainerCallback):
@@ -11,4 +15,4 @@ class Moments(transformers.TrainerCallback):
 
 
 with det.core.init() as context:
-    train.main(context, det.get_cluster_info(), [Moments()])
+    script.main(context, det.get_cluster_info(), [Moments()])
