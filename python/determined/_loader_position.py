@@ -86,6 +86,8 @@ def seed_batches(loader: Any, seed: int) -> SeededBatches | None:
     inner = getattr(loader, "base_dataloader", loader)  # Accelerate's
     if not isinstance(inner, torch.utils.data.DataLoader) or inner.batch_sampler is None:
         return None
+    if isinstance(inner.dataset, torch.utils.data.IterableDataset):
+        return None
     if isinstance(inner.dataset, SeededBatches):
         return inner.dataset
     data = SeededBatches(inner.dataset, seed, inner.collate_fn)
@@ -124,8 +126,8 @@ class Position:
 
 
 def control(loader: Any, seed: int) -> Position | None:
-    """Makes a loader start at any batch of any epoch; None where it cannot: an iterable data set, or a loader that keeps
-    its position itself.
+    """Makes a loader start at any batch of any epoch; None where it cannot: for an iterable data set, or a loader that
+    keeps its position itself.
     """
     if hasattr(loader, "state_dict"):
         return None

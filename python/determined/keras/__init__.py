@@ -1,8 +1,8 @@
 """Keras: a callback for ``model.fit()`` of any Keras, and trials that train a ``tf.keras`` model.
 
-The callback (``DeterminedCallback``, ``TensorBoard``) needs Keras 3 with any backend, or ``tf.keras``. The trial classes
-need TensorFlow 2.15 or older, which trials on the cluster get automatically. Both are imported when a name of this
-package is first used.
+The callbacks ``DeterminedCallback`` and ``TensorBoard`` need Keras 3 with any backend, or ``tf.keras``. The trial
+classes need TensorFlow 2.15 or older, which trials on the cluster get automatically. Both are imported when a name of
+this package is first used.
 """
 
 from typing import Any

@@ -30,9 +30,9 @@ class DeterminedCallback(keras.callbacks.ProgbarLogger):  # type: ignore[misc]
       validations as they happen, with names that begin with ``val_``.
     - A checkpoint is saved after every ``checkpoint_epochs`` epochs, and when the training stops. With 0, only then.
     - After each epoch, ``fit()`` returns early if the trial is preempted. ``preempted`` is true then.
-    - ``checkpoint`` is where to start: on the cluster, ``det.get_cluster_info().latest_checkpoint``. If it was saved with
-      the same ``continue_id`` (on the cluster, the trial's id), the training continues at its epoch; otherwise only the
-      weights are loaded. ``initial_epoch`` of ``fit()`` has no effect when the training continues.
+    - ``checkpoint`` is where to start: on the cluster, ``det.get_cluster_info().latest_checkpoint``. If it was saved
+      with the same ``continue_id`` (on the cluster, the trial's id), the training continues at its epoch; otherwise
+      only the weights are loaded. ``initial_epoch`` of ``fit()`` has no effect when the training continues.
     - With ``searcher.max_length``, in epochs or batches, the training stops when the searcher asks for no more.
     - A line after each epoch replaces Keras's progress bar.
 
@@ -87,8 +87,10 @@ class DeterminedCallback(keras.callbacks.ProgbarLogger):  # type: ignore[misc]
 
     def set_model(self, model: Any) -> None:
         super().set_model(model)
-        holder = sys._getframe(1).f_locals.get("self")  # Keras's list of callbacks, which knows the others
+        holder: Any = sys._getframe(1).f_locals.get("self")  # Keras's list of callbacks, which knows the others
         self._others = [one for one in getattr(holder, "callbacks", []) if one is not self]
+        if self._others:
+            holder.callbacks = [*self._others, self]  # what they do after an epoch belongs to its checkpoint
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._trains = True

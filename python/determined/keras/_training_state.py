@@ -65,8 +65,8 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
         values = state[name]
         if len(values) != len(variables):
             raise ValueError(
-                f"the checkpoint has {len(values)} variables of the {name}, and the model {len(variables)}; compile the "
-                "model as it was compiled before"
+                f"the checkpoint has {len(values)} variables of the {name}, and the model {len(variables)}; compile "
+                "the model as it was compiled before"
             )
         for variable, value in zip(variables, values, strict=True):
             variable.assign(value)

@@ -22,15 +22,15 @@ logger = logging.getLogger("determined")
 _FILE = "trainer.ckpt"
 
 
-class DetCallback(pl.Callback):  # type: ignore[misc]
+class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
     """Saves checkpoints of a Lightning trainer, stops it when the trial is preempted, and resumes it exactly.
 
     - A checkpoint is saved after every ``checkpoint_epochs`` epochs, when the trial is preempted, and at the end. With
       0, only then. ``trainer.ckpt`` in it is Lightning's.
     - When the trial is preempted, a checkpoint is saved after the batch, and the process ends with status 0.
     - Pass ``ckpt_path=callback.ckpt_path`` to ``fit()``; :class:`determined.lightning.Trainer` does it.
-    - With ``searcher.max_length``, in epochs or batches (optimizer steps), the training stops when the searcher asks for
-      no more. It is asked at the end of an epoch.
+    - With ``searcher.max_length``, in epochs or batches (optimizer steps), the training stops when the searcher asks
+      for no more. It is asked at the end of an epoch.
 
     The order of the training data depends on the trial's seed and the epoch alone, and so does what collators and
     transformations draw.

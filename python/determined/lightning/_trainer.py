@@ -15,8 +15,8 @@ from determined.lightning._logger import DetLogger
 class Trainer(pl.Trainer):  # type: ignore[misc]
     """``lightning.Trainer`` with a :class:`DetLogger`, a :class:`DetCallback`, and the processes of the trial.
 
-    ``fit()`` resumes from the latest checkpoint. Lightning's own checkpoints and progress bar are off by default.
-    Arguments are those of ``lightning.Trainer``.
+    ``fit()`` resumes from the latest checkpoint. Lightning's own checkpoints and progress bar are off, unless a
+    ``ModelCheckpoint`` or ``enable_progress_bar`` is given. Arguments are those of ``lightning.Trainer``.
     """
 
     def __init__(self, core_context: Context, **kwargs: Any) -> None:
@@ -26,7 +26,6 @@ class Trainer(pl.Trainer):  # type: ignore[misc]
         self.det_callback: DetCallback = own[0] if own else DetCallback(core_context)
         loggers = kwargs.pop("logger", None)
         loggers = [] if loggers in (None, True, False) else loggers
-        kwargs.setdefault("enable_checkpointing", False)
         kwargs.setdefault("enable_progress_bar", False)
         if core_context.distributed.size > 1:
             plugins = kwargs.pop("plugins", None) or []
