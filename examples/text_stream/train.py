@@ -24,9 +24,10 @@ def lines(config):
 
 
 def loader(source, records, seed, batch_size):
-    common = {"batch_size": batch_size, "num_workers": 2, "collate_fn": collate}
+    generator = torch.Generator().manual_seed(seed)  # of the order, and of the seeds of the workers
+    common = {"batch_size": batch_size, "num_workers": 2, "collate_fn": collate, "generator": generator}
     if source == "list":
-        return StatefulDataLoader(records, shuffle=True, generator=torch.Generator().manual_seed(seed), **common)
+        return StatefulDataLoader(records, shuffle=True, **common)
     if source == "datasets":
         import datasets
 
@@ -68,9 +69,11 @@ def main(context, info, after_step=lambda step: None):
     def save():
         with context.checkpoint.store_path({"steps_completed": step}) as (path, _):
             parts = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "data": data.state_dict()}
-            torch.save({"step": step, **parts}, path / "state.pth")
+            torch.save({"step": step, "generator": data.generator.get_state(), **parts}, path / "state.pth")
 
     batches = iter(data)
+    if info.latest_checkpoint:
+        data.generator.set_state(state["generator"])  # beginning to read draws from it, which was done before
     for operation in context.searcher.operations():
         while step < operation.length:
             batch = next(batches, None)

@@ -75,7 +75,7 @@ def contents(directory, *patterns):
         digest = hashlib.sha256()
         if file.read_bytes()[:2] == b"PK":  # PyTorch's
             _add(digest, torch.load(file, weights_only=False))
-        elif file.suffix == ".pkl":
+        elif file.name == "determined-training-state.pkl":
             state = pickle.loads(file.read_bytes())
             _add(digest, {name: state[name] for name in state if name not in OF_ONE_TRIAL})
         else:

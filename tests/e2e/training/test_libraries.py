@@ -106,14 +106,14 @@ def test_so_do_a_lora_and_a_trainer_of_trl(compare, config, script, moments):
 
 def test_a_search_asks_trainers_for_more(cluster, tmp_path):
     place = definition(tmp_path / "code", "gpt2_transformers")
-    width = ["searcher.max_length.batches=8", "hyperparameters.width=16"]
+    width = ["searcher.max_length.batches=8", "hyperparameters.width=16", "searcher.max_trials=2", "searcher.divisor=2"]
     id = create(cluster, place, *[one for one in GPT2 if "length" not in one and "width" not in one], *width, SEED,
                 config="search.yaml")  # fmt: skip
     cluster.wait_for_state(id, "COMPLETED", seconds=SLOW)
     trials = cluster.get(f"experiments/{id}/trials")["trials"]
-    assert sorted(trial["totalBatchesProcessed"] for trial in trials) == [2, 2, 2, 8]
+    assert sorted(trial["totalBatchesProcessed"] for trial in trials) == [4, 8]
     for trial in trials:
-        assert at(cluster.metrics(trial["id"], "validation")) in ([2], [2, 8])
+        assert at(cluster.metrics(trial["id"], "validation")) in ([4], [4, 8])
 
 
 def test_a_model_of_keras_ends_with_equal_bits_whatever_happens(compare):
