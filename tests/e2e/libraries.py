@@ -73,7 +73,7 @@ def contents(directory, *patterns):
     found = {}
     for file in sorted(path for pattern in patterns for path in directory.rglob(pattern)):
         digest = hashlib.sha256()
-        if file.read_bytes()[:2] == b"PK":  # PyTorch's
+        if file.read_bytes()[:2] == b"PK" and file.suffix != ".distcp":  # PyTorch's; that is several in one
             _add(digest, torch.load(file, weights_only=False))
         elif file.name == "determined-training-state.pkl":
             state = pickle.loads(file.read_bytes())
