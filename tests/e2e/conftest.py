@@ -10,6 +10,7 @@ from cxx import compiled_in
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin take the core from the test beside this one
 LONG = (
+    "test_libraries",
     "test_tutorial",
     "test_cxx_build",
     "test_webui",

@@ -69,21 +69,23 @@ class Layer:
         return digest.hexdigest()[:32]
 
 
-def enter(directory: str, command: list[str], config: Mapping[str, Any] | None = None) -> None:
+def enter(directory: str, command: list[str], config: Mapping[str, Any] | None = None) -> str | None:
     """Makes the packages that the trial of a model definition needs importable in this process.
 
     These are the packages of its ``requirements.txt`` and, if ``config`` names a TensorFlow trial, TensorFlow. If this
     process has already imported a package that the environment replaces (such as a warm worker's PyTorch), it executes
     a new interpreter with the arguments ``command``, and the call does not return.
 
+    Returns the directory of the environment's programs, such as ``python3``; None if this process needs none.
+
     Raises:
         InvalidExperimentException: pip could not install the packages.
     """
     if os.environ.get(_ENTERED) == sys.prefix:
-        return
+        return os.path.dirname(sys.executable)
     layers = wanted(pathlib.Path(directory), config)
     if not layers:
-        return
+        return None
     packages: list[pathlib.Path] = []
     keys: list[str] = []
     for layer in layers:
@@ -99,6 +101,7 @@ def enter(directory: str, command: list[str], config: Mapping[str, Any] | None =
         os.execv(home / "bin" / "python", [str(home / "bin" / "python"), *command])
     sys.path[1:1] = [str(entry) for entry in packages]
     importlib.invalidate_caches()
+    return str(home / "bin")
 
 
 def wanted(directory: pathlib.Path, config: Mapping[str, Any] | None = None) -> list[Layer]:

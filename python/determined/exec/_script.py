@@ -29,19 +29,25 @@ def command_of(environment: Mapping[str, str]) -> list[str] | None:
     return ["/bin/sh", "-c", str(entrypoint)]
 
 
-def run(command: list[str], environment: MutableMapping[str, str], worker: Mapping[str, str] | None) -> int:
+def run(
+    command: list[str],
+    environment: MutableMapping[str, str],
+    worker: Mapping[str, str] | None,
+    programs: str | None = None,
+) -> int:
     """Replaces this process with the command, in the model definition's directory; returns only on failure.
 
     In a fork of a warm worker, which was started with the environment ``worker``, a Python script runs in this process.
 
     The command runs once on each machine, for any number of slots; a script that needs one process per slot starts them
-    itself, for example with ``torchrun``. ``python`` and ``python3`` are the interpreter of the trial.
+    itself, for example with ``torchrun``. ``python`` and ``python3`` are those in the directory
+    ``programs``, by default the interpreter of the trial.
     """
     if environment.get("DET_LOCAL_RANK", "0") != "0":
         return 0
     directory = environment.get("DET_WORKDIR") or os.getcwd()
     os.chdir(directory)
-    own = os.path.dirname(sys.executable)
+    own = programs or os.path.dirname(sys.executable)
     environment["PATH"] = f"{own}:{environment.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"
     script = _warm_script.words_of(_entrypoint_of(environment)) if worker is not None else None
     if script and os.path.isfile(script[0]) and _warm_script.started_alike(environment, worker or {}):

@@ -46,14 +46,14 @@ def main(worker: Mapping[str, str] | None = None) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # no messages about instruction sets
     try:
         config = _requirements.config_of(os.environ)
-        _requirements.enter(_work_directory(), ["-m", "determined.exec.trial"], config)
+        programs = _requirements.enter(_work_directory(), ["-m", "determined.exec.trial"], config)
     except BaseException as error:  # such as InvalidExperimentException
         if isinstance(error, KeyboardInterrupt):
             raise
         _failure.report(error)
         return 1
     if (command := _script.command_of(os.environ)) is not None:
-        return _script.run(command, os.environ, worker)
+        return _script.run(command, os.environ, worker, programs)
     try:
         from determined import _runtime
     except ImportError as error:

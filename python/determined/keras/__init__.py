@@ -1,8 +1,11 @@
-"""Trials that train a ``tf.keras`` model.
+"""Keras: a callback for ``model.fit()`` of any Keras, and trials that train a ``tf.keras`` model.
 
-Needs TensorFlow 2.15 or older, which trials on the cluster get automatically. It is imported when a name of this
-package is first used.
+The callbacks ``DeterminedCallback`` and ``TensorBoard`` need Keras 3 with any backend, or ``tf.keras``. The trial
+classes need TensorFlow 2.15 or older, which trials on the cluster get automatically. Both are imported when a name of
+this package is first used.
 """
+
+from typing import Any
 
 from determined import _lazy
 
@@ -23,6 +26,7 @@ _HOMES = {
 
 __all__ = [  # resolved by __getattr__
     "ArrayLike",
+    "DeterminedCallback",
     "InputData",
     "SequenceAdapter",
     "TFKerasContext",
@@ -32,8 +36,17 @@ __all__ = [  # resolved by __getattr__
     "TFKerasTrial",
     "TFKerasTrialContext",
     "TFKerasTrialController",
+    "TensorBoard",
     "callbacks",
     "load_model_from_checkpoint_path",
 ]
 
-__getattr__ = _lazy.names(__name__, _HOMES)
+_of_tensorflow = _lazy.names(__name__, _HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("DeterminedCallback", "TensorBoard"):
+        from determined.keras import _callback
+
+        return getattr(_callback, name)
+    return _of_tensorflow(name)

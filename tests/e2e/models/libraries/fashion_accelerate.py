@@ -1,0 +1,9 @@
+import functools
+
+import moments
+import train
+
+import determined as det
+
+with det.core.init(distributed=det.core.DistributedContext.from_torch_distributed()) as context:
+    train.main(context, det.get_cluster_info(), functools.partial(moments.after_step, context))
