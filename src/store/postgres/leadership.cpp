@@ -14,16 +14,16 @@ constexpr std::chrono::milliseconds kLook{100};
 struct Beats {
   std::int64_t epoch = 0, beats = 0;
   bool resigned = true;
-  std::string holder;
+  std::string holder, address;
   friend bool operator==(const Beats&, const Beats&) = default;
 };
 
 Beats read_beats(Connection& connection) {
   Query query(connection, R"sql(
-SELECT leadership.epoch, beats, resigned, holder FROM leadership, leader_beats
+SELECT leadership.epoch, beats, resigned, holder, address FROM leadership, leader_beats
 )sql");
   Beats b;
-  if (query.next()) query.read(b.epoch, b.beats, b.resigned, b.holder);
+  if (query.next()) query.read(b.epoch, b.beats, b.resigned, b.holder, b.address);
   return b;
 }
 
@@ -46,15 +46,16 @@ WHERE locktype = 'advisory' AND granted AND classid = 0 AND CAST(objid AS bigint
   }
 }
 
-std::int64_t begin_epoch(PostgresConnection& connection, const std::string& holder) {
+std::int64_t begin_epoch(PostgresConnection& connection, const LeadershipOptions& options) {
   std::int64_t epoch = 0;
   {
     connection.forget_counts();
     connection.send("BEGIN");
     Query next(connection, R"sql(
-UPDATE leadership SET epoch = epoch + 1, commit_number = 0, holder = ?, since = now() RETURNING epoch
+UPDATE leadership SET epoch = epoch + 1, commit_number = 0, holder = ?, address = ?, since = now()
+RETURNING epoch
 )sql");
-    next.bind(holder);
+    next.bind(options.holder, options.address);
     next.next();
     epoch = next.get<std::int64_t>();
   }
@@ -84,6 +85,7 @@ CREATE TABLE IF NOT EXISTS leader_beats (
   beats bigint NOT NULL,
   resigned bigint NOT NULL
 ) WITH (fillfactor = 10);
+ALTER TABLE leadership ADD COLUMN IF NOT EXISTS address text NOT NULL DEFAULT '';
 INSERT INTO leadership (epoch, commit_number, holder, since) VALUES (0, 0, '', now()) ON CONFLICT DO NOTHING;
 INSERT INTO leader_beats (epoch, beats, resigned) VALUES (0, 0, 1) ON CONFLICT DO NOTHING;
 COMMIT;
@@ -92,10 +94,11 @@ COMMIT;
 
 Result<std::int64_t> lead(PostgresConnection& connection, const LeadershipOptions& options) {
   auto seen = read_beats(connection);
-  if (take_lock(connection)) return begin_epoch(connection, options.holder);
+  if (take_lock(connection)) return begin_epoch(connection, options);
   if (options.on_wait)
     options.on_wait(
         fmt::format("another master leads ({}); standing by, to take over when it ends", seen.holder));
+  if (options.on_leader) options.on_leader(seen.address);
   auto since = Clock::now();
   while (!options.give_up || !options.give_up()) {
     std::this_thread::sleep_for(kLook);
@@ -105,12 +108,13 @@ Result<std::int64_t> lead(PostgresConnection& connection, const LeadershipOption
         since = Clock::now();
       }
       if (const auto now = read_beats(connection); now != seen) {
+        if (options.on_leader && now.address != seen.address) options.on_leader(now.address);
         seen = now;
         since = Clock::now();
       }
       const auto still = Clock::now() - since;
       if ((seen.resigned || still > kFreeLockPatience) && take_lock(connection))
-        return begin_epoch(connection, options.holder);
+        return begin_epoch(connection, options);
       if (still > kHeldLockPatience) end_holder(connection);
     } catch (const SqlError& error) {
       if (error.kind() != SqlError::Kind::ConnectionLost) throw;

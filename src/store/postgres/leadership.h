@@ -21,10 +21,13 @@ namespace det::store {
 
 struct LeadershipOptions {
   std::string holder;  ///< how others name this process: "machine, process 123"
+  std::string address{};  ///< where clients reach it; those that wait are told
   /// Told once, with the sentence to log, when another master leads.
-  std::function<void(const std::string&)> on_wait;
+  std::function<void(const std::string&)> on_wait{};
+  /// Told then, and at each change, the address of the leader.
+  std::function<void(const std::string&)> on_leader{};
   /// Asked many times a second whether to end the wait.
-  std::function<bool()> give_up;
+  std::function<bool()> give_up{};
 };
 
 /// How long the leader's beats must stand still before another takes a lock that is free, so that a leader

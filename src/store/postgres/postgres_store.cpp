@@ -122,7 +122,9 @@ Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options) {
   writer.on_stall = std::move(options.on_stall);
   return open_postgres(options.target, std::move(writer),
                        {.holder = std::move(options.holder),
+                        .address = std::move(options.address),
                         .on_wait = std::move(options.on_wait),
+                        .on_leader = std::move(options.on_leader),
                         .give_up = std::move(options.give_up)});
 }
 
