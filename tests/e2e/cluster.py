@@ -42,12 +42,12 @@ def kill_process(pid):
 class Server:
     """One process of ours that serves, with its output in a file."""
 
-    def __init__(self, arguments, log, environment):
+    def __init__(self, arguments, log, environment, within=()):
         self.log = log
         self.offset = log.stat().st_size if log.exists() else 0
         with log.open("ab") as output:
             self.process = subprocess.Popen(
-                [BINARY, *arguments], stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=environment
+                [*within, BINARY, *arguments], stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=environment
             )
 
     def output(self):

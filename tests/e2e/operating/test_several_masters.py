@@ -4,20 +4,19 @@ import json
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
 
 import pytest
 from cluster import BINARY, PATIENCE, REPOSITORY, Cluster, Server, wait_until
+from operating_masters import Writer, free_port
 from postgres import PostgresServer
 
 sys.path.insert(0, str(REPOSITORY / "python"))
-from determined.common.api import Session, errors
+from determined.common.api import Session
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +67,6 @@ class Pair(Cluster):
         super().end()
 
 
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 @pytest.fixture
 def pair(tmp_path, postgres):
     started = []
@@ -102,33 +95,6 @@ def ask(port, path="/api/v1/master", **headers):
         return error.code, error.headers, error.read().decode()
 
 
-class Writer(threading.Thread):
-    """Makes one model after the other through both addresses, and remembers those that were acknowledged."""
-
-    def __init__(self, pair):
-        super().__init__(daemon=True)
-        self.session = Session(pair.addresses, "determined", "")
-        self.acknowledged, self.uncertain = [], []
-        self.stopping = False
-        self.start()
-
-    def run(self):
-        number = 0
-        while not self.stopping:
-            number += 1
-            name = f"m{number}"
-            try:
-                self.session.post("/api/v1/models", {"name": name})
-                self.acknowledged.append(name)
-            except errors.MasterNotFoundException:  # it may have been made, or not
-                self.uncertain.append(name)
-
-    def end(self):
-        self.stopping = True
-        self.join(PATIENCE)
-        assert not self.is_alive()
-
-
 @pytest.mark.parametrize("how", ["killed", "frozen"])
 def test_everything_goes_on_at_two_addresses_when_the_leader_is(pair, noisy, how):
     cluster = pair(f"two_{how}")
@@ -136,7 +102,7 @@ def test_everything_goes_on_at_two_addresses_when_the_leader_is(pair, noisy, how
     cluster.wait_for_state(reference, "COMPLETED")
     experiment = cluster.create(noisy, "--config", "hyperparameters.seconds_per_batch=0.02")
     wait_until(lambda: cluster.losses(experiment), "a report")
-    writer = Writer(cluster)
+    writer = Writer(cluster.addresses)
     wait_until(lambda: len(writer.acknowledged) > 20, "acknowledged models")
     first = cluster.masters[0]
     first.process.send_signal(signal.SIGKILL if how == "killed" else signal.SIGSTOP)
