@@ -1,23 +1,23 @@
 """How many metric reports per second does a master acknowledge over its API, each of them durable?
 
-A real `det master`. This program plays the agent, which gives it the tokens of the trials' allocations, and then k
-trials at once: each has one connection and sends its next report when the previous one is answered. All clients share
-one Python process, which takes its part of the CPU on a small machine.
+A real `det master`. This program plays the agent, which gives it the tokens of the trials' allocations. `report_load`,
+a small program in C++, plays k trials at once: each has one connection, and sends its next report when the previous one
+is answered; in the last line, eight reports are in flight on each. What processors both take is shown beside the rate.
 
 Usage: python bench/reports.py [seconds per line, default 3] [postgres://USER@HOST:PORT/NAME, an empty database]
 """
 
 from __future__ import annotations
 
-import json
-import selectors
-import socket
+import os
+import pathlib
+import subprocess
 import sys
-import time
 
-from platform_under_test import Platform, circumstances, platform
+from platform_under_test import ROOT, Platform, circumstances, platform
 
 TRIALS = 256
+LOAD = os.environ.get("REPORT_LOAD") or str(ROOT / "build" / "release" / "bench" / "report_load")
 
 
 class Agent:
@@ -39,57 +39,26 @@ class Agent:
         return list(answer["desired"])
 
 
-class Trial:
-    """The connection of one trial, with one report in flight."""
-
-    def __init__(self, port: int, allocation: dict[str, object]) -> None:
-        self.id, self.run, self.token = allocation["trialId"], allocation["runId"], allocation["token"]
-        self.batches = 0
-        self.sent = 0.0
-        self.socket = socket.create_connection(("127.0.0.1", port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def send(self) -> None:
-        self.batches += 1
-        report = {"trialId": self.id, "trialRunId": self.run, "stepsCompleted": self.batches, "reportTime": None,
-                  "metrics": {"avgMetrics": {"loss": 1 / self.batches, "accuracy": 0.5}}}  # fmt: skip
-        body = json.dumps({"group": "training", "metrics": report})
-        head = (
-            f"POST /api/v1/trials/{self.id}/metrics HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {self.token}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        self.sent = time.monotonic()
-        self.socket.sendall((head + body).encode())
-
-    def receive(self) -> float:
-        """Waits for the answer; returns the seconds it took. A short answer arrives in one piece."""
-        answer = self.socket.recv(65536)
-        if not answer.startswith(b"HTTP/1.1 200 "):
-            raise RuntimeError(answer.decode(errors="replace"))
-        return time.monotonic() - self.sent
+def measure(server: Platform, trials: list[dict[str, object]], seconds: float, depth: int) -> None:
+    lines = [f"{server.port} {seconds} {depth}"]
+    lines += [f"{t['trialId']} {t['runId']} {t['token']} {t.get('batches', 0)}" for t in trials]
+    before = processor_seconds(server.process.pid)
+    done = subprocess.run([LOAD], input="\n".join(lines) + "\n", capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    master = processor_seconds(server.process.pid) - before
+    first, *batches = done.stdout.splitlines()
+    for trial, number in zip(trials, batches, strict=True):
+        trial["batches"] = int(number)
+    count, elapsed, median, slow, own = map(float, first.split())
+    rate = f"{len(trials):3d} clients, {depth} in flight each: {count / elapsed:6.0f} reports/s"
+    used = f"CPU: master {master / elapsed:.2f}, {master / count * 1e6:.0f} us a report, clients {own / elapsed:.2f}"
+    print(f"{rate}, answered in {median:.1f} ms (median), {slow:.1f} ms (p99); {used}", flush=True)
 
 
-def measure(trials: list[Trial], seconds: float) -> None:
-    ready = selectors.DefaultSelector()
-    for trial in trials:
-        ready.register(trial.socket, selectors.EVENT_READ, trial)
-    taken: list[float] = []
-    start = time.monotonic()
-    open_calls = len(trials)
-    for trial in trials:
-        trial.send()
-    while open_calls:
-        for key, _ in ready.select():
-            taken.append(key.data.receive())
-            if time.monotonic() - start < seconds:
-                key.data.send()
-            else:
-                open_calls -= 1
-    elapsed = time.monotonic() - start
-    taken.sort()
-    median, slow = taken[len(taken) // 2] * 1e3, taken[int(len(taken) * 0.99)] * 1e3
-    rate = len(taken) / elapsed
-    print(f"{len(trials):3d} clients: {rate:6.0f} reports/s, answered in {median:.1f} ms (median), {slow:.1f} ms (p99)")
+def processor_seconds(pid: int) -> float:
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -103,10 +72,9 @@ def main() -> None:
         allocations = agent.sync()
         if len(allocations) < TRIALS:
             raise RuntimeError(f"{len(allocations)} allocations for {TRIALS} experiments")
-        trials = [Trial(server.port, allocation) for allocation in allocations]
-        for count in (1, 16, 64, TRIALS):
+        for count, depth in ((1, 1), (16, 1), (64, 1), (TRIALS, 1), (64, 8)):
             agent.sync()
-            measure(trials[:count], seconds)
+            measure(server, allocations[:count], seconds, depth)
     print(f"reports.py {seconds:g} {'PostgreSQL' if database else 'SQLite'}; {circumstances()}")
 
 
