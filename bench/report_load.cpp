@@ -1,9 +1,9 @@
 // Sends metric reports over many connections, as lean as it can, for reports.py: the master shall have the
 // processors.
 //
-// Standard input: "PORT SECONDS DEPTH", then a line "TRIAL RUN TOKEN NEXT_BATCHES" per connection. Each connection has
-// DEPTH reports in flight. Standard output: "REPORTS SECONDS MEDIAN_MS P99_MS CPU_SECONDS", of CPU its own, and
-// for each connection the next batches.
+// Standard input: "PORT SECONDS DEPTH", then a line "TRIAL RUN TOKEN NEXT_BATCHES" per connection. Each
+// connection has DEPTH reports in flight. Standard output: "REPORTS SECONDS MEDIAN_MS P99_MS CPU_SECONDS", of
+// CPU its own, and for each connection the next batches.
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -88,7 +88,8 @@ int main() {
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(c.socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fail("cannot connect");
+    if (::connect(c.socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+      fail("cannot connect");
     const int on = 1;
     ::setsockopt(c.socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     c.head = "POST /api/v1/trials/" + c.trial + "/metrics HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " +

@@ -79,7 +79,8 @@ Result<AgentOptions> complete(AgentOptions options) {
                             *options.pids_per_slot, kPidsMin);
   DET_TRY(const auto urls, http::parse_urls(options.master_url));
   options.master_url = http::text_of(urls);
-  if (std::ranges::any_of(urls, &http::Url::tls)) {  // a file that cannot be used is said now; tasks find it from their own directories
+  if (std::ranges::any_of(urls, &http::Url::tls)) {  // a file that cannot be used is said now; tasks find it
+                                                     // from their own directories
     if (!options.trust.file.empty())
       options.trust.file = std::filesystem::absolute(options.trust.file).string();
     DET_TRY([[maybe_unused]] const auto trust, http::TlsTrust::load(options.trust));

@@ -68,9 +68,10 @@ struct MasterFlags {
                    "configuration's, or SQLite in DIR)");
     app.add_option("--host", options.address, "Address to listen on")->capture_default_str();
     app.add_option("--port", options.port, "Port to listen on; 0: any free port")->capture_default_str();
-    app.add_option("--advertise", options.advertised_url,
-                   "URL at which clients reach this master, to which standby masters send them (default: from "
-                   "--host and --port)");
+    app.add_option(
+        "--advertise", options.advertised_url,
+        "URL at which clients reach this master, to which standby masters send them (default: from "
+        "--host and --port)");
     app.add_option("--cluster-name", options.cluster_name, "Name shown to users")->capture_default_str();
     app.add_option(
         "--config-file", config_file,
@@ -97,12 +98,7 @@ struct MasterFlags {
     options.directory = std::filesystem::absolute(options.directory, ignored);
     options.log = std::make_shared<master::LogRing>();
     const auto certificate = options.tls_certificate, key = options.tls_key, database = options.database;
-    if (!options.advertised_url.empty()) {
-      DET_TRY(const auto url, http::parse_url(options.advertised_url).map_error([](Error error) {
-        return std::move(error).within("--advertise");
-      }));
-      options.advertised_url = url.text();
-    }
+    DET_TRY(options.advertised_url, check_advertised(options.advertised_url));
     if (!database.empty()) {
       DET_TRY([[maybe_unused]] const auto named, check_database(database).map([] { return true; }));
     }

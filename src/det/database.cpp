@@ -114,6 +114,13 @@ Result<void> check_database(const std::string& target) {
       target);
 }
 
+Result<std::string> check_advertised(const std::string& text) {
+  if (text.empty()) return text;
+  DET_TRY(const auto url, http::parse_url(text).map_error(
+                              [](Error error) { return std::move(error).within("--advertise"); }));
+  return url.text();
+}
+
 Result<std::unique_ptr<store::Store>> open_database(const master::MasterOptions& options) {
   asio::io_context context(1);
   StandBy stand_by(context.get_executor(), options);
@@ -129,7 +136,9 @@ Result<std::unique_ptr<store::Store>> open_database(const master::MasterOptions&
          .on_stall = [](const std::string& what) { spdlog::error("{}", what); },
          .on_wait = [&](const std::string& why) { asio::post(context, [&, why] { stand_by.start(why); }); },
          .on_leader =
-             [&](const std::string& address) { asio::post(context, [&, address] { stand_by.leader(address); }); },
+             [&](const std::string& address) {
+               asio::post(context, [&, address] { stand_by.leader(address); });
+             },
          .give_up = [&] { return stopped.load(); }});
     asio::post(context, [&] { stand_by.stop(context); });
   });

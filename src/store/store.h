@@ -249,8 +249,8 @@ struct SqliteOptions {
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
 
 struct PostgresOptions {
-  std::string target;  ///< postgres://USER@HOST:PORT/NAME, as libpq takes it
-  std::string holder;  ///< how masters that wait name this one: "host, process 123"
+  std::string target;   ///< postgres://USER@HOST:PORT/NAME, as libpq takes it
+  std::string holder;   ///< how masters that wait name this one: "host, process 123"
   std::string address;  ///< where clients reach this master, for those that wait; may be empty
   /// As in SqliteOptions: the disk of the server is full, or the server cannot be reached.
   std::function<void(const std::string&)> on_stall;

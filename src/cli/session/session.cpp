@@ -85,9 +85,8 @@ Session::~Session() = default;
 
 Result<std::string> Session::master_url() {
   DET_TRY(const auto urls, http::parse_urls(globals_.master));
-  if (urls.size() == 1 && !client_) return urls.front().text();
-  if (auto connected = connect(); !connected) return tl::unexpected(std::move(connected).error());
-  return client_->url().text();
+  if (urls.size() > 1 && !connect()) return urls.front().text();
+  return client_ ? client_->url().text() : urls.front().text();
 }
 
 Result<AuthCache> Session::cache() {

@@ -118,7 +118,8 @@ TEST(Client, ReadsSeveralAddresses) {
   EXPECT_FALSE(parse_urls(""));
   EXPECT_FALSE(parse_urls(","));
   EXPECT_FALSE(parse_urls("a,b:x"));
-  EXPECT_EQ(text_of(*parse_urls("http://b:8080", "http://a:8080,http://b:8080")), "http://b:8080,http://a:8080");
+  EXPECT_EQ(text_of(*parse_urls("http://b:8080", "http://a:8080,http://b:8080")),
+            "http://b:8080,http://a:8080");
   EXPECT_EQ(text_of(*parse_urls("http://c:8080", "http://a:8080,http://b:8080")), "http://c:8080");
 }
 

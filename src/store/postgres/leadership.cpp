@@ -134,7 +134,8 @@ std::int64_t lead_again(PostgresConnection& connection, std::int64_t epoch) {
   throw PostgresError(SqlError::Kind::ConnectionLost, "the lock of the leader is not free yet");
 }
 
-void write_epoch(PostgresConnection& connection, std::int64_t epoch, std::int64_t stored, std::int64_t commit) {
+void write_epoch(PostgresConnection& connection, std::int64_t epoch, std::int64_t stored,
+                 std::int64_t commit) {
   // An epoch that is not this one's becomes NULL, which the table refuses: the transaction fails.
   Query(connection, R"sql(
 UPDATE leadership

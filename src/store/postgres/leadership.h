@@ -21,7 +21,7 @@
 namespace det::store {
 
 struct LeadershipOptions {
-  std::string holder;  ///< how others name this process: "machine, process 123"
+  std::string holder;     ///< how others name this process: "machine, process 123"
   std::string address{};  ///< where clients reach it; those that wait are told
   /// Told once, with the sentence to log, when another master leads.
   std::function<void(const std::string&)> on_wait{};
@@ -41,7 +41,8 @@ Result<std::int64_t> lead(PostgresConnection& connection, const LeadershipOption
 std::int64_t lead_again(PostgresConnection& connection, std::int64_t epoch);
 /// The statement that each transaction begins with; see above. `stored` is the commit of this epoch that its
 /// leader knows to be the last: a transaction whose leader is mistaken there fails as well.
-void write_epoch(PostgresConnection& connection, std::int64_t epoch, std::int64_t stored, std::int64_t commit);
+void write_epoch(PostgresConnection& connection, std::int64_t epoch, std::int64_t stored,
+                 std::int64_t commit);
 /// Others need not wait.
 void resign(PostgresConnection& connection, std::int64_t epoch) noexcept;
 

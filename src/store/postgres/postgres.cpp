@@ -67,12 +67,13 @@ void PostgresConnection::open() {
     throw PostgresError(SqlError::Kind::ConnectionLost, trimmed(message));
   }
   PQsetNoticeReceiver(connection_, [](void*, const PGresult*) {}, nullptr);
+  // A session whose client is gone ends, and with it its lock, after seconds instead of hours.
+  execute(
+      "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 3; "
+      "SET tcp_user_timeout = 5000");
   execute(
       mode_ == Mode::Write
-          // A session whose client is gone ends, and with it its lock, after seconds instead of hours.
-          ? "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 3; "
-            "SET tcp_user_timeout = 5000; "
-            "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0; "
+          ? "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0; "
             "SELECT set_config('synchronous_commit', 'on', false) "
             "WHERE current_setting('synchronous_commit') = 'off'"
           : "SET statement_timeout = 0; SET default_transaction_read_only = on");

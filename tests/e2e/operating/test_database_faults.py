@@ -158,7 +158,7 @@ def test_exhausted_connections_are_waited_for(server, master):
     wait_until(lambda: len(writer.acknowledged) > 5, "acknowledged models")
     postgres.ask("postgres", "ALTER ROLE plain CONNECTION LIMIT 0")
     postgres.ask("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'plain'")
-    leader.wait_for("cannot be reached. Changes wait until it can .*too many connections")
+    leader.wait_for("cannot be reached. Changes wait until it can")
     refused = master(f"postgres://plain@127.0.0.1:{postgres.port}/exhausted")
     refused.process.wait(PATIENCE)
     assert "Close other sessions, or raise max_connections" in refused.output()

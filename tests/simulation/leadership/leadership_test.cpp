@@ -57,12 +57,12 @@ TEST_P(PlantedInLeadership, IsFound) {
   FAIL() << "not found in 5000 seeds: the simulated world is too kind";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , PlantedInLeadership,
-    testing::Values(Planted{"reads_before_locking", Mutant::ReadsBeforeLocking},
-                    Planted{"repeats_without_asking", Mutant::RepeatsWithoutAsking},
-                    Planted{"no_fence", Mutant::NoFence}, Planted{"keeps_leading", Mutant::KeepsLeading}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(, PlantedInLeadership,
+                         testing::Values(Planted{"reads_before_locking", Mutant::ReadsBeforeLocking},
+                                         Planted{"repeats_without_asking", Mutant::RepeatsWithoutAsking},
+                                         Planted{"no_fence", Mutant::NoFence},
+                                         Planted{"keeps_leading", Mutant::KeepsLeading}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace det::simulation::leadership

@@ -1,7 +1,7 @@
 #include "world.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace det::simulation::leadership {
 
@@ -107,7 +107,8 @@ void World::execute(int id, Session& session) {
         if (statement.epoch != epoch || !last) return done({.kind = Answer::Kind::NotLeader});
       }
       row_owner = id;
-      session.commits_at = now + (now < kFaultsEnd && chance(slow_commits) ? between(100, 6'000) : between(1, 10));
+      session.commits_at =
+          now + (now < kFaultsEnd && chance(slow_commits) ? between(100, 6'000) : between(1, 10));
   }
 }
 
