@@ -94,7 +94,7 @@ class Master:
 
     def _try(self, method: str, path: str, body: str | None, timeout: float) -> tuple[int, bytes] | str:
         """Returns status and text of a final answer, or the reason to retry."""
-        fresh = self._connection is None
+        fresh, asked = self._connection is None, self._masters.url
         if self._connection is not None and self._connection.sock is not None:
             self._connection.timeout = timeout + 15
             self._connection.sock.settimeout(timeout + 15)
@@ -114,9 +114,9 @@ class Master:
             self._connection = None
             # A connection that lay idle may have been closed at the other end; that is no outage.
             why = f"{error}{advice(error)}"
-            if not fresh and not self._closed.is_set():
+            if not fresh and not self._closed.is_set() and self._masters.url == asked:
                 return self._try(method, path, body, timeout)
-            self._masters.move()
+            self._masters.leave(asked)
             return why
         if response.status == 503 and LEADER_HEADER in response.headers:
             self._connection.close()

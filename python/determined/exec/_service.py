@@ -128,7 +128,7 @@ class Service:
                     raise Refused(f"{method} {path} was answered with {reply.status}: {_reason(text)}")
                 self._masters.move(reply.headers.get(LEADER_HEADER, master))
             except (OSError, http.client.HTTPException) as error:
-                self._masters.move()
+                self._masters.leave(master)
                 if time.monotonic() > end:
                     raise OSError(f"the master at {master} does not respond ({error}){advice(error)}") from error
             finally:

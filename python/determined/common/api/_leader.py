@@ -60,6 +60,11 @@ class Masters:
             link.sock.settimeout(timeout)
         return link
 
+    def leave(self, url: str) -> None:
+        """Goes to the next address, unless another one than this is the current one by now."""
+        if self.url == url:
+            self.move()
+
     def move(self, leader: str | None = None) -> None:
         """Leaves the current address for the one that it has named as the leader's, or else for the next."""
         if leader is not None and self._believable(leader):

@@ -242,7 +242,7 @@ class Session:
             except (OSError, http.client.HTTPException) as error:
                 if link is not None:
                     link.close()
-                    self._masters.move()  # for the next call: this one may have been done
+                    self._masters.leave(asked)  # for the next call: this one may have been done
                 elif search.goes_on():
                     continue
                 raise errors.MasterNotFoundException(
