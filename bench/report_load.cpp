@@ -1,9 +1,10 @@
-// Sends metric reports over many connections, as lean as it can, for reports.py: the master shall have the
+// Sends metric reports over many connections, as lean as it can, for reports.py: the server shall have the
 // processors.
 //
-// Standard input: "PORT SECONDS DEPTH", then a line "TRIAL RUN TOKEN NEXT_BATCHES" per connection. Each
-// connection has DEPTH reports in flight. Standard output: "REPORTS SECONDS MEDIAN_MS P99_MS CPU_SECONDS", of
-// CPU its own, and for each connection the next batches.
+// Standard input: "PORT SECONDS DEPTH", then for each connection a line "PATH TOKEN STEP BODY". Each
+// connection posts BODY to PATH, with the next step in place of each "@", and has DEPTH such calls in flight.
+// Standard output: "CALLS SECONDS MEDIAN_MS P99_MS CPU_SECONDS", of CPU its own, and for each connection its
+// last step.
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -15,8 +16,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
+#include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -26,8 +28,9 @@ using Clock = std::chrono::steady_clock;
 
 struct Connection {
   int socket = -1;
-  std::string trial, run, token, head;
-  long batches = 0;
+  std::string head;
+  std::vector<std::string> body;  // between the steps
+  long step = 0;
   std::deque<Clock::time_point> sent{};
   std::string unread{};
 };
@@ -38,25 +41,22 @@ struct Connection {
 }
 
 void send_report(Connection& c) {
-  ++c.batches;
-  char body[512];
-  const int length = std::snprintf(
-      body, sizeof body,
-      R"({"group": "training", "metrics": {"trialId": %s, "trialRunId": %s, "stepsCompleted": %ld, "reportTime": null, "metrics": {"avgMetrics": {"loss": %.17g, "accuracy": 0.5}}}})",
-      c.trial.c_str(), c.run.c_str(), c.batches, 1.0 / static_cast<double>(c.batches));
-  std::string text = c.head + std::to_string(length) + "\r\n\r\n";
-  text.append(body, static_cast<std::size_t>(length));
+  const auto step = std::to_string(++c.step);
+  std::string body;
+  for (std::size_t i = 0; i < c.body.size(); ++i) body.append(i == 0 ? "" : step).append(c.body[i]);
+  const auto text = c.head + std::to_string(body.size()) + "\r\n\r\n" + body;
   c.sent.push_back(Clock::now());
   if (::write(c.socket, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    fail("the master takes no more");
+    fail("the server takes no more");
 }
 
 // The length of the first whole answer; 0: there is none yet.
 std::size_t whole_answer(const std::string& text) {
   const auto end = text.find("\r\n\r\n");
   if (end == std::string::npos) return 0;
-  if (text.compare(0, 13, "HTTP/1.1 200 ") != 0) fail("the master answered " + text.substr(0, 500));
-  const auto at = text.find("Content-Length: ");
+  if (text.compare(0, 13, "HTTP/1.1 200 ") != 0) fail("the server answered " + text.substr(0, 500));
+  auto at = text.find("Content-Length: ");
+  if (at > end) at = text.find("content-length: ");
   const auto length = at < end ? std::strtoul(text.c_str() + at + 16, nullptr, 10) : 0;
   return text.size() >= end + 4 + length ? end + 4 + length : 0;
 }
@@ -75,12 +75,22 @@ double cpu_seconds() {
 int main() {
   int port = 0, depth = 1;
   double limit = 0;
-  if (std::scanf("%d %lf %d", &port, &limit, &depth) != 3) fail("no first line");
+  if (!(std::cin >> port >> limit >> depth)) fail("no first line");
   std::vector<Connection> all;
-  char trial[64], run[64], token[2048];
-  long batches = 0;
-  while (std::scanf("%63s %63s %2047s %ld", trial, run, token, &batches) == 4)
-    all.push_back({.trial = trial, .run = run, .token = token, .head = {}, .batches = batches});
+  std::string line;
+  std::getline(std::cin, line);
+  while (std::getline(std::cin, line)) {
+    std::istringstream words(line);
+    std::string path, token, body;
+    Connection c;
+    if (!(words >> path >> token >> c.step) || !std::getline(words >> std::ws, body))
+      fail("a line is incomplete");
+    c.head = "POST " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + token +
+             "\r\nContent-Type: application/json\r\nContent-Length: ";
+    std::istringstream parts(body);
+    for (std::string part; std::getline(parts, part, '@');) c.body.push_back(part);
+    all.push_back(std::move(c));
+  }
   const int poller = ::epoll_create1(0);
   for (auto& c : all) {
     c.socket = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -92,8 +102,6 @@ int main() {
       fail("cannot connect");
     const int on = 1;
     ::setsockopt(c.socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    c.head = "POST /api/v1/trials/" + c.trial + "/metrics HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " +
-             c.token + "\r\nContent-Type: application/json\r\nContent-Length: ";
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.ptr = &c;
@@ -114,7 +122,7 @@ int main() {
     for (int i = 0; i < count; ++i) {
       auto& c = *static_cast<Connection*>(events[static_cast<std::size_t>(i)].data.ptr);
       const auto got = ::read(c.socket, bytes.data(), bytes.size());
-      if (got <= 0) fail("the master closed a connection");
+      if (got <= 0) fail("the server closed a connection");
       c.unread.append(bytes.data(), static_cast<std::size_t>(got));
       const auto now = Clock::now();
       for (std::size_t length = whole_answer(c.unread); length != 0; length = whole_answer(c.unread)) {
@@ -132,5 +140,5 @@ int main() {
   std::sort(taken.begin(), taken.end());
   std::printf("%zu %.6f %.3f %.3f %.3f\n", taken.size(), seconds, taken[taken.size() / 2],
               taken[taken.size() * 99 / 100], cpu_seconds() - cpu);
-  for (const auto& c : all) std::printf("%ld\n", c.batches);
+  for (const auto& c : all) std::printf("%ld\n", c.step);
 }

@@ -68,10 +68,8 @@ struct MasterFlags {
                    "configuration's, or SQLite in DIR)");
     app.add_option("--host", options.address, "Address to listen on")->capture_default_str();
     app.add_option("--port", options.port, "Port to listen on; 0: any free port")->capture_default_str();
-    app.add_option(
-        "--advertise", options.advertised_url,
-        "URL at which clients reach this master, to which standby masters send them (default: from "
-        "--host and --port)");
+    app.add_option("--advertise", options.advertised_url,
+                   "URL where clients reach this master (default: from --host and --port)");
     app.add_option("--cluster-name", options.cluster_name, "Name shown to users")->capture_default_str();
     app.add_option(
         "--config-file", config_file,

@@ -93,6 +93,7 @@ asio::awaitable<Masters::Round> Masters::ask_all(const Call& call) {
       failure = std::move(made.reply);
     }
     tried.resize(pools_.size());
+    if (!next && current_ != at) next = current_;  // which was found to lead while this one did not answer
     if (!next || tried[*next]) {
       next.reset();
       for (std::size_t i = 1; i < pools_.size() && !next; ++i)
