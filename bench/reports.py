@@ -82,14 +82,22 @@ def measure(port: int, pid: int, clients: list[Client], seconds: float, depth: i
 
 
 def processor_seconds(pid: int) -> float:
-    """Of a process and its children."""
-    seconds = 0.0
+    """Of a process and all below it."""
+    parents: dict[int, int] = {}
+    seconds: dict[int, float] = {}
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = stat.read_text().rpartition(") ")[2].split()
-            if pid in (int(stat.parent.name), int(fields[1])):
-                seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return seconds
+            number = int(stat.parent.name)
+            parents[number] = int(fields[1])
+            seconds[number] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def is_below(number: int) -> bool:
+        while number not in (0, pid):
+            number = parents.get(number, 0)
+        return number == pid
+
+    return sum(used for number, used in seconds.items() if is_below(number))
 
 
 def measure_mlflow(python: str, database: str, seconds: float) -> None:
@@ -97,14 +105,14 @@ def measure_mlflow(python: str, database: str, seconds: float) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    uri = database.replace("postgres://", "postgresql://")
+    uri = database.replace("postgres://", "postgresql+psycopg2://")
     words = [python, "-m", "mlflow", "server", "--port", str(port), "--backend-store-uri", uri]
     variables = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
     with tempfile.TemporaryDirectory() as place, (pathlib.Path(place) / "log").open("wb") as log:
         server = subprocess.Popen(words, cwd=place, stdout=log, stderr=log, env=variables)
         try:
             url = f"http://127.0.0.1:{port}"
-            while True:
+            while server.poll() is None:
                 time.sleep(0.5)
                 with contextlib.suppress(OSError):
                     urllib.request.urlopen(f"{url}/health", timeout=5)
