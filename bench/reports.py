@@ -1,23 +1,32 @@
 """How many metric reports per second does a master acknowledge over its API, each of them durable?
 
-A real `det master`. This program plays the agent, which gives it the tokens of the trials' allocations, and then k
-trials at once: each has one connection and sends its next report when the previous one is answered. All clients share
-one Python process, which takes its part of the CPU on a small machine.
+A real `det master`. This program plays the agent, which gives it the tokens of the trials' allocations. `report_load`,
+a small program in C++, plays k trials at once: each has one connection, and sends its next report when the previous one
+is answered; in the last line, eight reports are in flight on each. What processors both take is shown beside the rate.
+With a Python that has MLflow and psycopg2, and an empty database for it, `mlflow server` is measured before.
 
 Usage: python bench/reports.py [seconds per line, default 3] [postgres://USER@HOST:PORT/NAME, an empty database]
+       [Python with MLflow] [postgres://USER@HOST:PORT/NAME for MLflow]
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
-import selectors
+import os
+import pathlib
 import socket
+import subprocess
 import sys
+import tempfile
 import time
+import urllib.request
 
-from platform_under_test import Platform, circumstances, platform
+from platform_under_test import ROOT, Platform, circumstances, platform
 
 TRIALS = 256
+LOAD = os.environ.get("REPORT_LOAD") or str(ROOT / "build" / "release" / "bench" / "report_load")
 
 
 class Agent:
@@ -39,62 +48,96 @@ class Agent:
         return list(answer["desired"])
 
 
-class Trial:
-    """The connection of one trial, with one report in flight."""
+@dataclasses.dataclass
+class Client:
+    """What one connection sends."""
 
-    def __init__(self, port: int, allocation: dict[str, object]) -> None:
-        self.id, self.run, self.token = allocation["trialId"], allocation["runId"], allocation["token"]
-        self.batches = 0
-        self.sent = 0.0
-        self.socket = socket.create_connection(("127.0.0.1", port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def send(self) -> None:
-        self.batches += 1
-        report = {"trialId": self.id, "trialRunId": self.run, "stepsCompleted": self.batches, "reportTime": None,
-                  "metrics": {"avgMetrics": {"loss": 1 / self.batches, "accuracy": 0.5}}}  # fmt: skip
-        body = json.dumps({"group": "training", "metrics": report})
-        head = (
-            f"POST /api/v1/trials/{self.id}/metrics HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {self.token}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        self.sent = time.monotonic()
-        self.socket.sendall((head + body).encode())
-
-    def receive(self) -> float:
-        """Waits for the answer; returns the seconds it took. A short answer arrives in one piece."""
-        answer = self.socket.recv(65536)
-        if not answer.startswith(b"HTTP/1.1 200 "):
-            raise RuntimeError(answer.decode(errors="replace"))
-        return time.monotonic() - self.sent
+    path: str
+    token: str
+    body: str  # with "@" in place of the step
+    step: int = 0
 
 
-def measure(trials: list[Trial], seconds: float) -> None:
-    ready = selectors.DefaultSelector()
-    for trial in trials:
-        ready.register(trial.socket, selectors.EVENT_READ, trial)
-    taken: list[float] = []
-    start = time.monotonic()
-    open_calls = len(trials)
-    for trial in trials:
-        trial.send()
-    while open_calls:
-        for key, _ in ready.select():
-            taken.append(key.data.receive())
-            if time.monotonic() - start < seconds:
-                key.data.send()
-            else:
-                open_calls -= 1
-    elapsed = time.monotonic() - start
-    taken.sort()
-    median, slow = taken[len(taken) // 2] * 1e3, taken[int(len(taken) * 0.99)] * 1e3
-    rate = len(taken) / elapsed
-    print(f"{len(trials):3d} clients: {rate:6.0f} reports/s, answered in {median:.1f} ms (median), {slow:.1f} ms (p99)")
+def of_trial(allocation: dict[str, object]) -> Client:
+    trial, run = allocation["trialId"], allocation["runId"]
+    metrics = f'{{"trialId": {trial}, "trialRunId": {run}, "stepsCompleted": @, "reportTime": null, "metrics": '
+    body = f'{{"group": "training", "metrics": {metrics}{{"avgMetrics": {{"loss": 0.@, "accuracy": 0.5}}}}}}}}'
+    return Client(f"/api/v1/trials/{trial}/metrics", str(allocation["token"]), body)
+
+
+def measure(port: int, pid: int, clients: list[Client], seconds: float, depth: int) -> None:
+    lines = [f"{port} {seconds} {depth}", *(f"{c.path} {c.token} {c.step} {c.body}" for c in clients)]
+    before = processor_seconds(pid)
+    done = subprocess.run([LOAD], input="\n".join(lines) + "\n", capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    server = processor_seconds(pid) - before
+    first, *steps = done.stdout.splitlines()
+    for client, step in zip(clients, steps, strict=True):
+        client.step = int(step)
+    count, elapsed, median, slow, own = map(float, first.split())
+    rate = f"{len(clients):3d} clients, {depth} in flight each: {count / elapsed:6.0f} reports/s"
+    used = f"CPU: server {server / elapsed:.2f}, {server / count * 1e6:.0f} us a report, clients {own / elapsed:.2f}"
+    print(f"{rate}, answered in {median:.1f} ms (median), {slow:.1f} ms (p99); {used}", flush=True)
+
+
+def processor_seconds(pid: int) -> float:
+    """Of a process and all below it."""
+    parents: dict[int, int] = {}
+    seconds: dict[int, float] = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(") ")[2].split()
+            number = int(stat.parent.name)
+            parents[number] = int(fields[1])
+            seconds[number] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def is_below(number: int) -> bool:
+        while number not in (0, pid):
+            number = parents.get(number, 0)
+        return number == pid
+
+    return sum(used for number, used in seconds.items() if is_below(number))
+
+
+def measure_mlflow(python: str, database: str, seconds: float) -> None:
+    """`mlflow server` with its defaults, on a database of the same server."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    uri = database.replace("postgres://", "postgresql+psycopg2://")
+    words = [python, "-m", "mlflow", "server", "--port", str(port), "--backend-store-uri", uri]
+    variables = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+    with tempfile.TemporaryDirectory() as place, (pathlib.Path(place) / "log").open("wb") as log:
+        server = subprocess.Popen(words, cwd=place, stdout=log, stderr=log, env=variables)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            while server.poll() is None:
+                time.sleep(0.5)
+                with contextlib.suppress(OSError):
+                    urllib.request.urlopen(f"{url}/health", timeout=5)
+                    break
+            clients = []
+            for _ in range(64):
+                body = b'{"experiment_id": "0"}'
+                headers = {"Content-Type": "application/json"}
+                made = urllib.request.Request(f"{url}/api/2.0/mlflow/runs/create", body, headers)
+                run = json.loads(urllib.request.urlopen(made).read())["run"]["info"]["run_id"]
+                report = f'{{"run_id": "{run}", "key": "loss", "value": 0.@, "timestamp": 1@, "step": @}}'
+                clients.append(Client("/api/2.0/mlflow/runs/log-metric", "-", report))
+            for count in (1, 16, 64):
+                measure(port, server.pid, clients[:count], seconds, 1)
+        finally:
+            server.terminate()
+            server.wait()
+    print("MLflow with PostgreSQL, one metric a report")
 
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3.0
     database = sys.argv[2] if len(sys.argv) > 2 else ""
+    if len(sys.argv) > 4:
+        measure_mlflow(sys.argv[3], sys.argv[4], seconds)
     with platform(*(["--db", database] if database else []), server="master") as server:
         agent = Agent(server)
         agent.sync()
@@ -103,10 +146,10 @@ def main() -> None:
         allocations = agent.sync()
         if len(allocations) < TRIALS:
             raise RuntimeError(f"{len(allocations)} allocations for {TRIALS} experiments")
-        trials = [Trial(server.port, allocation) for allocation in allocations]
-        for count in (1, 16, 64, TRIALS):
+        clients = [of_trial(allocation) for allocation in allocations]
+        for count, depth in ((1, 1), (16, 1), (64, 1), (TRIALS, 1), (64, 8)):
             agent.sync()
-            measure(trials[:count], seconds)
+            measure(server.port, server.process.pid, clients[:count], seconds, depth)
     print(f"reports.py {seconds:g} {'PostgreSQL' if database else 'SQLite'}; {circumstances()}")
 
 

@@ -77,9 +77,10 @@ Result<AgentOptions> complete(AgentOptions options) {
   if (options.pids_per_slot && *options.pids_per_slot != 0 && *options.pids_per_slot < kPidsMin)
     return invalid_argument("--pids-per-slot is {}; it must be 0 (no limit) or at least {}",
                             *options.pids_per_slot, kPidsMin);
-  DET_TRY(const auto url, http::parse_url(options.master_url));
-  options.master_url = url.text();
-  if (url.tls) {  // a file that cannot be used is said now; tasks find it from their own directories
+  DET_TRY(const auto urls, http::parse_urls(options.master_url));
+  options.master_url = http::text_of(urls);
+  if (std::ranges::any_of(urls, &http::Url::tls)) {  // a file that cannot be used is said now; tasks find it
+                                                     // from their own directories
     if (!options.trust.file.empty())
       options.trust.file = std::filesystem::absolute(options.trust.file).string();
     DET_TRY([[maybe_unused]] const auto trust, http::TlsTrust::load(options.trust));
@@ -102,12 +103,13 @@ http::ClientOptions client_options(const AgentOptions& options) {
 
 }  // namespace
 
-Daemon::Daemon(asio::any_io_executor executor, AgentOptions options, Machine machine, http::Url master)
+Daemon::Daemon(asio::any_io_executor executor, AgentOptions options, Machine machine,
+               const std::vector<http::Url>& masters)
     : executor_(executor),
       options_(std::move(options)),
       machine_(std::move(machine)),
       tasks_(options_.state_dir),
-      client_(executor, std::move(master), client_options(options_)),
+      client_(executor, masters, client_options(options_)),
       inbox_bell_(executor),
       quiet_bell_(executor),
       deadline_bell_(executor),
@@ -324,7 +326,7 @@ void Daemon::heard(const std::string& trouble) {
     heard_at_ = std::chrono::steady_clock::now();
   }
   if (trouble.empty() && !connected_) {
-    spdlog::info("agent {} is connected to the master at {}", options_.agent_id, options_.master_url);
+    spdlog::info("agent {} is connected to the master at {}", options_.agent_id, client_.url().text());
     connected_ = true;
     if (options_.on_connected) std::exchange(options_.on_connected, nullptr)();
   }
@@ -441,11 +443,11 @@ asio::awaitable<bool> Daemon::deliver(const api::LogBatch& batch) {
 asio::awaitable<Result<void>> run_agent(AgentOptions given, Machine machine) {
   auto options = complete(std::move(given));
   if (!options) co_return tl::unexpected(options.error());
-  auto url = http::parse_url(options->master_url);
-  if (!url) co_return tl::unexpected(url.error());
+  const auto urls = http::parse_urls(options->master_url);
+  if (!urls) co_return tl::unexpected(urls.error());
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   const auto executor = co_await asio::this_coro::executor;
-  Daemon daemon(executor, *std::move(options), std::move(machine), *std::move(url));
+  Daemon daemon(executor, *std::move(options), std::move(machine), *urls);
   co_return co_await daemon.run();
 }
 

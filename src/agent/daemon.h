@@ -25,7 +25,8 @@ namespace det::agent {
 /// there, asks the reconciler, writes its memory down, and only then acts.
 class Daemon {
  public:
-  Daemon(asio::any_io_executor executor, AgentOptions options, Machine machine, http::Url master);
+  Daemon(asio::any_io_executor executor, AgentOptions options, Machine machine,
+         const std::vector<http::Url>& masters);
   asio::awaitable<Result<void>> run();
 
  private:

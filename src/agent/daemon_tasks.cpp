@@ -87,7 +87,11 @@ asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocati
       result = co_await fetch_model(wanted.model_definition);
     if (result) {
       const auto cluster = reconciler_->memory().cluster_id;
-      auto work = [this, wanted, cluster] { return tasks_.prepare(wanted, options_, machine_, cluster); };
+      auto options = options_;
+      options.leader_url = client_.url().text();
+      auto work = [this, wanted, cluster, options = std::move(options)] {
+        return tasks_.prepare(wanted, options, machine_, cluster);
+      };
       result = co_await on_pool(pool_, std::move(work));
       if (result) co_return result;
     }

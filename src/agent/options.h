@@ -17,7 +17,8 @@ namespace det::agent {
 
 /// How `det agent` (and the agent inside `det up`) is started.
 struct AgentOptions {
-  std::string master_url = "http://localhost:8080";
+  std::string master_url = "http://localhost:8080";  ///< or several: URL,URL
+  std::string leader_url;                            ///< The one of them that leads; empty: the first.
   /// Of an https address; the agent's tasks get the same.
   http::Trust trust = http::Trust::from_environment();
   std::string agent_id;  ///< Empty: the host name.

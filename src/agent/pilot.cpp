@@ -34,13 +34,13 @@ Result<std::string> new_secret() {
 
 asio::awaitable<Result<AgentOptions>> claim(AgentOptions options, Pilot pilot) {
   const auto executor = co_await asio::this_coro::executor;
-  auto url = http::parse_url(options.master_url);
-  if (!url) co_return tl::unexpected(url.error());
+  const auto urls = http::parse_urls(options.master_url);
+  if (!urls) co_return tl::unexpected(urls.error());
   auto secret = new_secret();
   if (!secret) co_return tl::unexpected(secret.error());
   http::ClientOptions client_options;
   client_options.trust = options.trust;
-  http::AsyncClient client(executor, *std::move(url), client_options);
+  http::AsyncClient client(executor, *urls, client_options);
   char hostname[256] = {};
   ::gethostname(hostname, sizeof hostname - 1);
   const ClaimRequest request{.node = pilot.node, .secret = *secret, .hostname = hostname};

@@ -19,7 +19,8 @@ namespace {
 
 constexpr const char* kGlobalHelp = R"(
 options, before the command:
-  -m, --master ADDRESS  Address of the master (default: DET_MASTER, DET_MASTER_ADDR, or localhost:8080)
+  -m, --master ADDRESS  Address of the master, or of several: A,B (default: DET_MASTER, DET_MASTER_ADDR,
+                        or localhost:8080)
   -u, --user NAME       Run as this user
   -v, --version         Print the version and exit
   -h, --help            Print this help and exit
@@ -29,12 +30,6 @@ using Words = std::vector<std::string>;
 
 bool wants_help(const std::string& word) {
   return word == "-h" || word == "--help";
-}
-
-std::string master_address(const Variables& variables) {
-  for (const auto* name : {"DET_MASTER", "DET_MASTER_ADDR", "DETERMINED_MASTER"})
-    if (const auto address = variable(variables, name)) return *address;
-  return "localhost:8080";
 }
 
 int usage_error(Console& console, const std::string& path, const std::string& message,

@@ -334,8 +334,9 @@ Error gone(const std::string& allocation_id) {
 }  // namespace
 
 // Other tasks have tokens, too, and nothing of what follows is theirs to say.
-Result<Allocation*> Cluster::trial_that_reports(const std::string& allocation_id) {
-  auto* allocation = live_allocation(allocation_id);
+/// Not to be changed: most reports say nothing that the schedulers would have to look at again.
+Result<const Allocation*> Cluster::trial_that_reports(const std::string& allocation_id) const {
+  const auto* allocation = this->allocation(allocation_id);
   if (allocation == nullptr) return tl::unexpected(gone(allocation_id));
   if (!allocation->of_trial())
     return fail(ErrorCode::PermissionDenied, "allocation {} does not belong to a trial", allocation_id);
@@ -402,6 +403,7 @@ Outcome Cluster::on(const LogPolicyMatched& event, Step& step) {
   const auto reporter = trial_that_reports(event.allocation_id);
   if (!reporter) return refuse(reporter.error());
   const auto* allocation = *reporter;
+  live_allocation(event.allocation_id);  // its trial may avoid an agent from now on
   live(allocation->record.experiment_id)
       ->log_policy_matched(allocation->record.trial_id, event.policy, event.action, event.agent, event.line);
   settle(allocation->record.experiment_id, step);

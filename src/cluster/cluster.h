@@ -232,7 +232,7 @@ class Cluster {
   /// Has it run again later, if it can, else ends it.
   void move_task(const std::string& task_id, std::string why, Step& step);
   void give_way(const std::string& allocation_id, Step& step);
-  Result<Allocation*> trial_that_reports(const std::string& allocation_id);
+  Result<const Allocation*> trial_that_reports(const std::string& allocation_id) const;
   Result<std::string> task_that_reports(const std::string& allocation_id) const;
   void request(experiment::Experiment& experiment, const experiment::RequestAllocation& wanted, Step& step);
   void preempt(const std::string& id, bool may_stay, Step& step);

@@ -82,7 +82,7 @@ Outcome Cluster::on(const PreemptionAcknowledged& event, Step& step) {
   }
   const auto reporter = trial_that_reports(event.allocation_id);
   if (!reporter) return refuse(reporter.error());
-  auto& allocation = **reporter;
+  auto& allocation = *live_allocation(event.allocation_id);
   if (event.can_wait && (!allocation.preempt || event.preemption != allocation.preemptions))
     return {};  // late
   if (event.can_wait && allocation.acknowledged) return {};

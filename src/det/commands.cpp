@@ -68,6 +68,8 @@ struct MasterFlags {
                    "configuration's, or SQLite in DIR)");
     app.add_option("--host", options.address, "Address to listen on")->capture_default_str();
     app.add_option("--port", options.port, "Port to listen on; 0: any free port")->capture_default_str();
+    app.add_option("--advertise", options.advertised_url,
+                   "URL where clients reach this master (default: from --host and --port)");
     app.add_option("--cluster-name", options.cluster_name, "Name shown to users")->capture_default_str();
     app.add_option(
         "--config-file", config_file,
@@ -94,6 +96,7 @@ struct MasterFlags {
     options.directory = std::filesystem::absolute(options.directory, ignored);
     options.log = std::make_shared<master::LogRing>();
     const auto certificate = options.tls_certificate, key = options.tls_key, database = options.database;
+    DET_TRY(options.advertised_url, check_advertised(options.advertised_url));
     if (!database.empty()) {
       DET_TRY([[maybe_unused]] const auto named, check_database(database).map([] { return true; }));
     }
@@ -417,7 +420,9 @@ int agent(std::vector<std::string> arguments) {
   flags.options.token_file = default_directory() / "agent.token";
   flags.options.state_dir = default_directory() / "agent";
   flags.add_to(app);
-  app.add_option("--master", flags.options.master_url, "URL of the master")->capture_default_str();
+  app.add_option("--master", flags.options.master_url,
+                 "URL of the master, or of several that share a database: URL,URL")
+      ->capture_default_str();
   app.add_option("--master-cert-file", certificate,
                  "CA certificate, or the certificate of the master (PEM); noverify: trust any certificate "
                  "(default: DET_MASTER_CERT_FILE, or the system's CAs)");

@@ -8,14 +8,17 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/host_name.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <thread>
 
 #include "det/base/text.h"
 #include "det/checkpoint/environment.h"
-#include "det/http/routing/status.h"
-#include "det/http/server/server.h"
+#include "det/det/stand_by.h"
+#include "det/http/tls/tls.h"
+#include "det/http/url.h"
 #include "det/store/store.h"
 
 namespace det::commands {
@@ -33,48 +36,24 @@ std::string quoted(const std::string& value) {
   return text + "'";
 }
 
+/// Where clients reach this master: what was given, or else what it listens on.
+std::string advertised_address(const master::MasterOptions& options) {
+  if (!options.advertised_url.empty()) return options.advertised_url;
+  if (options.port == 0) return "";  // nobody can know it yet
+  boost::system::error_code name;
+  const auto address = asio::ip::make_address(options.address, name);
+  http::Url url;
+  url.host = !name && address.is_unspecified() ? asio::ip::host_name() : options.address;
+  url.port = options.port;
+  url.tls = !options.tls_certificate.empty();
+  return url.text();
+}
+
 std::string holder() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   return fmt::format("{}, process {}", host.data(), ::getpid());
 }
-
-/// Answers every call with a sentence while another master leads.
-class StandBy {
- public:
-  StandBy(asio::any_io_executor executor, const master::MasterOptions& options)
-      : options_(options), executor_(std::move(executor)) {}
-
-  void start(const std::string& why) {
-    spdlog::info("{}", why);
-    http::ServerOptions settings;
-    if (!options_.tls_certificate.empty()) {
-      auto identity = http::TlsIdentity::load(options_.tls_certificate, options_.tls_key);
-      if (!identity) return spdlog::warn("calls are not answered meanwhile: {}", identity.error().message());
-      settings.tls = *std::move(identity);
-    }
-    const auto answer = [why](http::Request) -> asio::awaitable<http::Response> {
-      auto response = http::error_response(
-          Error(ErrorCode::Unavailable,
-                fmt::format("this master does not lead: {}. Ask the one that leads, or retry", why)));
-      response.headers.add("Retry-After", "1");
-      co_return response;
-    };
-    server_ = std::make_unique<http::Server>(executor_, answer, std::move(settings));
-    if (const auto listening = server_->listen(options_.address, options_.port); !listening)
-      spdlog::warn("calls are not answered meanwhile: {}", listening.error().message());
-  }
-  void stop(asio::io_context& context) {
-    if (!server_) return context.stop();
-    asio::co_spawn(executor_, server_->stop(std::chrono::milliseconds(100)),
-                   [&context](std::exception_ptr) { context.stop(); });
-  }
-
- private:
-  const master::MasterOptions& options_;
-  asio::any_io_executor executor_;
-  std::unique_ptr<http::Server> server_;
-};
 
 }  // namespace
 
@@ -135,6 +114,13 @@ Result<void> check_database(const std::string& target) {
       target);
 }
 
+Result<std::string> check_advertised(const std::string& text) {
+  if (text.empty()) return text;
+  DET_TRY(const auto url, http::parse_url(text).map_error(
+                              [](Error error) { return std::move(error).within("--advertise"); }));
+  return url.text();
+}
+
 Result<std::unique_ptr<store::Store>> open_database(const master::MasterOptions& options) {
   asio::io_context context(1);
   StandBy stand_by(context.get_executor(), options);
@@ -146,8 +132,13 @@ Result<std::unique_ptr<store::Store>> open_database(const master::MasterOptions&
     opened = store::open_postgres(
         {.target = options.database,
          .holder = holder(),
+         .address = advertised_address(options),
          .on_stall = [](const std::string& what) { spdlog::error("{}", what); },
          .on_wait = [&](const std::string& why) { asio::post(context, [&, why] { stand_by.start(why); }); },
+         .on_leader =
+             [&](const std::string& address) {
+               asio::post(context, [&, address] { stand_by.leader(address); });
+             },
          .give_up = [&] { return stopped.load(); }});
     asio::post(context, [&] { stand_by.stop(context); });
   });

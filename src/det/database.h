@@ -29,6 +29,9 @@ void mask_database(json::object& configuration);
 /// That `--db` names a PostgreSQL server.
 Result<void> check_database(const std::string& target);
 
+/// `--advertise` as a URL; empty: nothing was given.
+Result<std::string> check_advertised(const std::string& text);
+
 /// The target with the password in the environment variable DET_DB_PASSWORD, which is then taken away.
 std::string with_password(std::string target);
 

@@ -1,5 +1,7 @@
 #include "det/http/url.h"
 
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
 #include <boost/url/parse.hpp>
 #include <boost/url/url_view.hpp>
 
@@ -14,6 +16,12 @@ std::string Url::authority() const {
 
 std::string Url::text() const {
   return (tls ? "https://" : "http://") + authority() + prefix;
+}
+
+bool Url::is_loopback() const {
+  boost::system::error_code name;
+  const auto address = boost::asio::ip::make_address(host, name);
+  return name ? host == "localhost" : address.is_loopback();
 }
 
 Result<Url> parse_url(std::string_view text) {
@@ -47,6 +55,35 @@ Result<Url> parse_url(std::string_view text) {
   if (!url.prefix.empty() && url.prefix.front() != '/') return wrong("its port must be a number");
   while (url.prefix.ends_with('/')) url.prefix.pop_back();
   return url;
+}
+
+Result<std::vector<Url>> parse_urls(std::string_view text) {
+  std::vector<Url> urls;
+  for (const auto& part : split(text, ',')) {
+    if (trim(part).empty() && text.find(',') != std::string_view::npos) continue;
+    DET_TRY(auto url, parse_url(part));
+    const auto same = [&](const Url& other) { return other.text() == url.text(); };
+    if (std::none_of(urls.begin(), urls.end(), same)) urls.push_back(std::move(url));
+  }
+  if (urls.empty()) return invalid_argument("invalid master URL \"{}\"; it has no host", text);
+  return urls;
+}
+
+std::string text_of(const std::vector<Url>& urls) {
+  std::string text;
+  for (const auto& url : urls) text += (text.empty() ? "" : ",") + url.text();
+  return text;
+}
+
+Result<std::vector<Url>> parse_urls(std::string_view master, std::string_view all) {
+  DET_TRY(auto urls, parse_urls(master));
+  const auto others = parse_urls(all);
+  if (!others || urls.size() > 1) return urls;
+  const auto is_first = [first = urls.front().text()](const Url& url) { return url.text() == first; };
+  if (std::none_of(others->begin(), others->end(), is_first)) return urls;
+  for (const auto& url : *others)
+    if (!is_first(url)) urls.push_back(url);
+  return urls;
 }
 
 }  // namespace det::http

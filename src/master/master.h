@@ -34,6 +34,8 @@ struct MasterOptions {
   std::shared_ptr<store::Store> store{};
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;  ///< 0: any free one
+  /// Where clients reach this master, as masters that stand by say; empty: where it listens.
+  std::string advertised_url{};
   std::string cluster_name = "determined";
   /// Under every experiment's configuration. Without checkpoint_storage there, checkpoints
   /// go to `<directory>/checkpoints`.

@@ -34,9 +34,7 @@ cli::Variables variables_of_process() {
 cli::Globals globals_of(const RunnerOptions& options, const cli::Variables& variables) {
   cli::Globals globals{.master = options.master, .user = std::nullopt};
   if (!options.user.empty()) globals.user = options.user;
-  for (const auto* name : {"DET_MASTER", "DET_MASTER_ADDR"})
-    if (globals.master.empty()) globals.master = cli::variable(variables, name).value_or("");
-  if (globals.master.empty()) globals.master = "localhost:8080";
+  if (globals.master.empty()) globals.master = cli::master_address(variables);
   return globals;
 }
 

@@ -52,12 +52,16 @@ ChangeWriter::ChangeWriter(Connection& connection)
       logs_(connection) {}
 
 void ChangeWriter::apply(const Change& change) {
+  const auto& what = *change;
+  if (!std::holds_alternative<AppendEvent>(what) && !std::holds_alternative<PutTrial>(what) &&
+      !std::holds_alternative<AddMetrics>(what))
+    put_gathered();
   std::visit(
       Overloaded{
           [&](const AppendEvent& c) { apply_one(c); },
           [&](const SaveSnapshot& c) { apply_one(c); },
           [&](const PutExperiment& c) { put_experiment(connection_, c.record); },
-          [&](const PutTrial& c) { put_trial(connection_, c.record); },
+          [&](const PutTrial& c) { apply_one(c); },
           [&](const PutAllocation& c) { put_allocation(connection_, c.record); },
           [&](const PutCheckpoint& c) {
             put_checkpoint(connection_, c.record);
@@ -124,9 +128,32 @@ void ChangeWriter::apply(const Change& change) {
 
 void ChangeWriter::apply_one(const AppendEvent& append) {
   DET_ASSERT(append.event.sequence > last_sequence_);
-  append_event(connection_, append.event);
   last_sequence_ = append.event.sequence;
-  events_.appended();
+  gathered_events_.push_back(&append.event);
+  if (connection_.dialect().rows_at_once == 1) put_gathered();
+}
+
+void ChangeWriter::apply_one(const PutTrial& put) {
+  const auto* record = &put.record;
+  if (connection_.dialect().rows_at_once == 1) return put_trials(connection_, std::span(&record, 1));
+  gathered_trials_[record->id] = record;
+}
+
+void ChangeWriter::put_gathered() {
+  if (!gathered_trials_.empty()) {
+    std::vector<const TrialRecord*> trials;
+    for (const auto& [id, record] : std::exchange(gathered_trials_, {})) trials.push_back(record);
+    put_trials(connection_, trials);
+  }
+  if (gathered_events_.empty()) return;
+  const auto events = std::exchange(gathered_events_, {});
+  append_events(connection_, events);
+  for (std::size_t i = 0; i < events.size(); ++i) events_.appended();
+}
+
+void ChangeWriter::finish() {
+  put_gathered();
+  metrics_.settle();
 }
 
 void ChangeWriter::apply_one(const SaveSnapshot& save) {
@@ -135,6 +162,8 @@ void ChangeWriter::apply_one(const SaveSnapshot& save) {
 }
 
 void ChangeWriter::forget() {
+  gathered_events_.clear();
+  gathered_trials_.clear();
   last_sequence_ = read_last_sequence(connection_);
   events_.forget();
   metrics_.forget();

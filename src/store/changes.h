@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "det/store/metrics/metric_rows.h"
@@ -19,7 +20,7 @@ class ChangeWriter {
   /// Requires: sequences of events ascend. Throws SqlError.
   void apply(const Change& change);
   /// At the end of each transaction, whose changes must still live.
-  void finish() { metrics_.settle(); }
+  void finish();
   /// What AddMetrics has to tell since the last call; valid while the changes live.
   std::vector<std::function<void()>> take_refusals() { return metrics_.take_refusals(); }
   /// Whether blocks of metrics became stale since the last call.
@@ -28,7 +29,9 @@ class ChangeWriter {
   void forget();
 
  private:
+  void put_gathered();
   void apply_one(const AppendEvent& append);
+  void apply_one(const PutTrial& put);
   void apply_one(const SaveSnapshot& save);
 
   Connection& connection_;
@@ -36,6 +39,9 @@ class ChangeWriter {
   EventPruner events_;
   MetricWriter metrics_;
   LogWriter logs_;
+  // What is put with few statements, at the end or before something else is done.
+  std::vector<const Event*> gathered_events_;
+  std::map<TrialId, const TrialRecord*> gathered_trials_;
 };
 
 /// About how much memory a change takes, for the bounds of the queue.

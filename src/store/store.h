@@ -249,12 +249,15 @@ struct SqliteOptions {
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
 
 struct PostgresOptions {
-  std::string target;  ///< postgres://USER@HOST:PORT/NAME, as libpq takes it
-  std::string holder;  ///< how masters that wait name this one: "host, process 123"
+  std::string target;   ///< postgres://USER@HOST:PORT/NAME, as libpq takes it
+  std::string holder;   ///< how masters that wait name this one: "host, process 123"
+  std::string address;  ///< where clients reach this master, for those that wait; may be empty
   /// As in SqliteOptions: the disk of the server is full, or the server cannot be reached.
   std::function<void(const std::string&)> on_stall;
   /// Told when another master leads and this one waits; then `give_up` is asked many times a second.
   std::function<void(const std::string&)> on_wait;
+  /// Told then, and at each change, where the leader is reached: its `address`.
+  std::function<void(const std::string&)> on_leader;
   std::function<bool()> give_up;
 };
 

@@ -87,15 +87,19 @@ Result<Answer> read(const http::Reply& reply) {
   });
 }
 
+std::vector<http::Url> masters(const ClientOptions& options) {
+  return options.all_masters.empty() ? std::vector{options.master} : options.all_masters;
+}
+
 }  // namespace
 
 /// What exists only after the first call, in the process that made it.
 struct Client::Threads {
   Threads(const ClientOptions& options)
       : process(::getpid()),
-        polls(options.master, options.token, options.retry, options.notice),
-        watch(options.master, options.token, options.retry, options.notice),
-        reporter(std::make_unique<Line>(options.master, options.token, options.retry, options.notice),
+        polls(masters(options), options.token, options.retry, options.notice),
+        watch(masters(options), options.token, options.retry, options.notice),
+        reporter(std::make_unique<Line>(masters(options), options.token, options.retry, options.notice),
                  options.limits, options.notice, options.poll) {}
 
   ~Threads() {

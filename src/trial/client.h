@@ -23,6 +23,8 @@ namespace det::trial {
 /// Who a trial process is and where its master is: docs/reference/protocols.md §2.
 struct ClientOptions {
   http::Url master;
+  std::vector<http::Url>
+      all_masters{};  ///< Several that share a database, of which one leads; empty: `master`.
   std::string token;
   ExperimentId experiment;
   TrialId trial;

@@ -39,8 +39,11 @@ std::int64_t member(const Variable& variable, const char* name, const char* key)
 Result<ClientOptions> options_from_environment(const Variable& variable) {
   ClientOptions options;
   DET_TRY(const auto master, text(variable, "DET_MASTER"));
-  DET_TRY(options.master, http::parse_url(master).map_error(
-                              [](Error error) { return std::move(error).within("DET_MASTER"); }));
+  const char* all = variable("DET_MASTERS");
+  DET_TRY(options.all_masters, http::parse_urls(master, all == nullptr ? "" : all).map_error([](Error error) {
+    return std::move(error).within("DET_MASTER");
+  }));
+  options.master = options.all_masters.front();
   DET_TRY(options.token, text(variable, "DET_SESSION_TOKEN"));
   DET_TRY(const auto experiment, number(variable, "DET_EXPERIMENT_ID"));
   DET_TRY(const auto trial, number(variable, "DET_TRIAL_ID"));

@@ -26,8 +26,9 @@ std::chrono::milliseconds shortened_by_chance(std::chrono::milliseconds delay) {
 
 }  // namespace
 
-Line::Line(http::Url url, std::string token, Retry retry, std::function<void(const std::string&)> notice)
-    : client_(std::move(url)), token_(std::move(token)), retry_(retry), notice_(std::move(notice)) {}
+Line::Line(const std::vector<http::Url>& urls, std::string token, Retry retry,
+           std::function<void(const std::string&)> notice)
+    : client_(urls), token_(std::move(token)), retry_(retry), notice_(std::move(notice)) {}
 
 Result<http::Reply> Line::call(const http::Call& call, const std::function<void()>& poll) {
   int internal_errors = 0;

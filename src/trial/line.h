@@ -26,7 +26,8 @@ struct Retry {
 class Line {
  public:
   /// `notice` gets a sentence when an outage begins and when it ends.
-  Line(http::Url url, std::string token, Retry retry, std::function<void(const std::string&)> notice);
+  Line(const std::vector<http::Url>& urls, std::string token, Retry retry,
+       std::function<void(const std::string&)> notice);
 
   /// `poll` is called now and then while the call waits for its next attempt; it may throw.
   Result<http::Reply> call(const http::Call& call, const std::function<void()>& poll = {});

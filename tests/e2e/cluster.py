@@ -42,12 +42,12 @@ def kill_process(pid):
 class Server:
     """One process of ours that serves, with its output in a file."""
 
-    def __init__(self, arguments, log, environment):
+    def __init__(self, arguments, log, environment, within=()):
         self.log = log
         self.offset = log.stat().st_size if log.exists() else 0
         with log.open("ab") as output:
             self.process = subprocess.Popen(
-                [BINARY, *arguments], stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=environment
+                [*within, BINARY, *arguments], stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=environment
             )
 
     def output(self):
@@ -87,6 +87,7 @@ class Cluster:
         self.options = [*options, *([] if waiting else ["--idle-seconds", "0"])]
         self.agent_directory = directory / "agent"
         self.port = 0
+        self.addresses = ""  # of several masters, where there is more than that of this port
         self.master = self.agent = None
         self.token = ""
         directory.mkdir(parents=True, exist_ok=True)
@@ -117,7 +118,14 @@ class Cluster:
             self.agent = self.launch_agent(self.agent_directory, *options)
 
     def launch_agent(self, directory, *options):
-        arguments = ["agent", "--master", self.url, "--token-file", str(self.directory / "agent.token"), *options]
+        arguments = [
+            "agent",
+            "--master",
+            self.addresses or self.url,
+            "--token-file",
+            str(self.directory / "agent.token"),
+            *options,
+        ]
         arguments += [
             "--dir",
             str(directory),
@@ -132,7 +140,7 @@ class Cluster:
 
     def run(self, *arguments, directory=None, master=True, environment=None, code=0):
         """What `det ARGUMENTS` prints; it must end with ``code`` (None: any)."""
-        words = [BINARY, *(["-m", self.url] if master else []), *map(str, arguments)]
+        words = [BINARY, *(["-m", self.addresses or self.url] if master else []), *map(str, arguments)]
         done = subprocess.run(
             words,
             capture_output=True,

@@ -19,9 +19,13 @@ def programs():
 
 
 class PostgresServer:
-    """On a free port of this machine. As root it runs as another user: PostgreSQL refuses root."""
+    """On a free port of this machine. As root it runs as another user: PostgreSQL refuses root.
 
-    def __init__(self):
+    ``data`` is where its data is instead of its own directory, where the log of transactions stays.
+    """
+
+    def __init__(self, *options, data=None):
+        self.options = ("listen_addresses=127.0.0.1", "fsync=off", *options)
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="det-postgres-"))
         self.user = None
         if os.geteuid() == 0:
@@ -30,9 +34,12 @@ class PostgresServer:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self.data = self.directory / "data"
+        self.data = data or self.directory / "data"
+        apart = ["-X", self.directory / "wal"] if data else []
+        if data and self.user:
+            shutil.chown(data, self.user)
         made = subprocess.run(
-            [programs() / "initdb", "-D", self.data, "-U", "det", "-A", "trust", "-E", "UTF8", "--no-sync"],
+            [programs() / "initdb", "-D", self.data, "-U", "det", "-A", "trust", "-E", "UTF8", "--no-sync", *apart],
             user=self.user,
             cwd="/",
             capture_output=True,
@@ -44,10 +51,9 @@ class PostgresServer:
 
     def start(self):
         with (self.directory / "log").open("ab") as log:
-            options = ["listen_addresses=127.0.0.1", "fsync=off"]
             self.process = subprocess.Popen(
                 [programs() / "postgres", "-D", self.data, "-k", self.directory, "-p", str(self.port)]
-                + [word for option in options for word in ("-c", option)],
+                + [word for option in self.options for word in ("-c", option)],
                 user=self.user,
                 cwd="/",
                 stdout=log,

@@ -14,7 +14,9 @@ from typing import Any
 
 from determined import _metrics
 from determined.common.api import errors
-from determined.common.api._tls import Trust, advice, connection, trust_of
+from determined.common.api._leader import LEADER_HEADER, Masters
+from determined.common.api._master import master_urls
+from determined.common.api._tls import Trust, advice, trust_of
 
 logger = logging.getLogger("determined")
 
@@ -24,6 +26,8 @@ _TRY_LATER = (502, 503, 504)
 
 class Master:
     """A persistent connection to the master. It waits for as long as the master is unavailable.
+
+    ``url`` may have several addresses, as :func:`master_urls` reads them: calls go to the master that leads.
 
     ``trust`` selects the certificates that an https address may have; the environment sets the default.
 
@@ -36,8 +40,8 @@ class Master:
 
     def __init__(self, url: str, token: str, patience: float | None = None, trust: Trust | None = None) -> None:
         self._patience = patience
-        self._url, self._prefix = url, urllib.parse.urlsplit(url).path.rstrip("/")
-        self._trust = trust or trust_of(url)
+        urls = master_urls(url)
+        self._masters = Masters(urls, trust or trust_of(max(urls, key=lambda one: one.startswith("https:"))))
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._lock = threading.Lock()
         self._connection: http.client.HTTPConnection | None = None
@@ -78,37 +82,46 @@ class Master:
                     raise ConnectionAbortedError("the connection to the master is closed")
                 answer = self._try(method, path, body, timeout)
                 if not isinstance(answer, str):
-                    if attempt:
+                    if attempt >= len(self._masters):
                         logger.info("the master answers again")
                     return self._read(*answer)
                 if self._patience is not None and time.monotonic() - started > self._patience:
                     raise ConnectionAbortedError(f"the master does not answer ({answer})")
-                if attempt == 0 and not self._closed.is_set():
+                if attempt == len(self._masters) - 1 and not self._closed.is_set():
                     logger.warning("the master does not answer (%s); retrying", answer)
                 self._closed.wait(_DELAYS[min(attempt, len(_DELAYS) - 1)])
                 attempt += 1
 
     def _try(self, method: str, path: str, body: str | None, timeout: float) -> tuple[int, bytes] | str:
         """Returns status and text of a final answer, or the reason to retry."""
-        fresh = self._connection is None
-        if self._connection is None:
-            self._connection = connection(self._url, timeout + 15, self._trust)
-        elif self._connection.sock is not None:
+        fresh, asked = self._connection is None, self._masters.url
+        if self._connection is not None and self._connection.sock is not None:
+            self._connection.timeout = timeout + 15
             self._connection.sock.settimeout(timeout + 15)
         try:
-            if self._connection.sock is None:
-                self._connection.connect()
+            if self._connection is None or self._connection.sock is None:
+                self._connection = self._masters.open(timeout + 15)
             if self._closed.is_set():  # close() may have come before there was a socket that it could end
                 raise ConnectionAbortedError("closed")
-            self._connection.request(method, self._prefix + path, body, self._headers)
+            prefix = urllib.parse.urlsplit(self._masters.url).path
+            self._connection.request(method, prefix + path, body, self._headers)
+            self._masters.await_answer(self._connection)
             response = self._connection.getresponse()
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
-            self._connection.close()
+            if self._connection is not None:
+                self._connection.close()
             self._connection = None
             # A connection that lay idle may have been closed at the other end; that is no outage.
             why = f"{error}{advice(error)}"
-            return why if fresh or self._closed.is_set() else self._try(method, path, body, timeout)
+            if not fresh and not self._closed.is_set() and self._masters.url == asked:
+                return self._try(method, path, body, timeout)
+            self._masters.leave(asked)
+            return why
+        if response.status == 503 and LEADER_HEADER in response.headers:
+            self._connection.close()
+            self._connection = None
+            self._masters.move(response.headers[LEADER_HEADER])
         if response.status in _TRY_LATER:
             return f"status {response.status}"
         return response.status, text

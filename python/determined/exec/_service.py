@@ -19,7 +19,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from determined._ranks._meeting import is_loopback, source_address
-from determined.common.api._tls import advice, connection, trust_of
+from determined.common.api._leader import LEADER_HEADER, Masters
+from determined.common.api._master import master_urls
+from determined.common.api._tls import advice, trust_of
 
 _PATIENCE_SECONDS = 600.0
 _PAUSE_SECONDS = 1.0
@@ -42,8 +44,9 @@ class Service:
         self.base = environment.get("DET_PROXY_PATH") or f"/proxy/{self.task_id}/"
         """The prefix of the paths of all requests; it ends with a slash."""
         self.secret = secrets.token_urlsafe(32)
-        self._master = environment["DET_MASTER"].rstrip("/")
-        self._trust = trust_of(self._master)
+        urls = master_urls(environment["DET_MASTER"])
+        self._master = urls[0]
+        self._masters = Masters(urls, trust_of(self._master))
         self._token = environment["DET_SESSION_TOKEN"]
         self._idle: bool | None = None
         reached_from = source_address(urllib.parse.urlsplit(self._master).hostname or "127.0.0.1")
@@ -111,21 +114,23 @@ class Service:
     def _answer(self, method: str, path: str, body: Mapping[str, Any] | None) -> str:
         data = None if body is None else json.dumps(body)
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
-        prefix = urllib.parse.urlsplit(self._master).path
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            link = connection(self._master, 30, self._trust)
+            link, master = self._masters.unopened(30), self._masters.url
             try:
-                link.request(method, prefix + path, data, headers)
+                link.request(method, urllib.parse.urlsplit(master).path + path, data, headers)
+                self._masters.await_answer(link)
                 reply = link.getresponse()
                 text = reply.read().decode(errors="replace")
                 if reply.status < 300:
                     return text
                 if reply.status not in (502, 503, 504) or time.monotonic() > end:
                     raise Refused(f"{method} {path} was answered with {reply.status}: {_reason(text)}")
+                self._masters.move(reply.headers.get(LEADER_HEADER, master))
             except (OSError, http.client.HTTPException) as error:
+                self._masters.leave(master)
                 if time.monotonic() > end:
-                    raise OSError(f"the master at {self._master} does not respond ({error}){advice(error)}") from error
+                    raise OSError(f"the master at {master} does not respond ({error}){advice(error)}") from error
             finally:
                 link.close()
             time.sleep(_PAUSE_SECONDS)

@@ -56,13 +56,14 @@ Environment task_environment(const api::DesiredAllocation& a, int rank, const Ag
                              const Machine& machine, const std::string& cluster_id,
                              const std::string& work_directory, const Environment& inherited) {
   const int local_size = a.ranks();
-  const auto parsed = http::parse_url(options.master_url);
-  const auto master = parsed ? *parsed : http::Url();
+  const auto all = http::parse_urls(options.master_url);
+  const auto leader = http::parse_url(options.leader_url);
+  const auto master = leader ? *leader : all ? all->front() : http::Url();
   const auto devices = visible_devices(a, machine);
   const int threads =
       threads_for_slot(machine) * std::max(static_cast<int>(a.slot_ids.size()) / local_size, 1);
   Environment environment = {
-      {"DET_MASTER", options.master_url},
+      {"DET_MASTER", master.text()},
       {"DET_MASTER_HOST", master.host},
       {"DET_MASTER_ADDR", master.host},
       {"DET_MASTER_PORT", std::to_string(master.port)},
@@ -90,6 +91,7 @@ Environment task_environment(const api::DesiredAllocation& a, int rank, const Ag
       {"CUDA_VISIBLE_DEVICES", devices},
       {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
   };
+  if (all && all->size() > 1) environment["DET_MASTERS"] = http::text_of(*all);
   if (master.tls) {
     const auto& trust = options.trust;
     if (!trust.verify) environment["DET_MASTER_CERT_FILE"] = "noverify";

@@ -38,6 +38,17 @@ struct TaskEnvironment : ::testing::Test {
   Environment inherited = {{"PATH", "/bin"}};
 };
 
+TEST_F(TaskEnvironment, NamesTheMasterThatLeadsAndAllOthers) {
+  EXPECT_FALSE(of(0).contains("DET_MASTERS"));
+  options.master_url = "http://a:8080,http://b:8081";
+  EXPECT_EQ(of(0)["DET_MASTER"], "http://a:8080");
+  options.leader_url = "http://b:8081";
+  const auto e = of(0);
+  EXPECT_EQ(e.at("DET_MASTER"), "http://b:8081");
+  EXPECT_EQ(e.at("DET_MASTER_PORT"), "8081");
+  EXPECT_EQ(e.at("DET_MASTERS"), "http://a:8080,http://b:8081");
+}
+
 TEST_F(TaskEnvironment, HasAllThatATrialNeeds) {
   auto e = of(5);
   const Environment expected = {{"DET_MASTER", "http://[::1]:9000/prefix"},

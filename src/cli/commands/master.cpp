@@ -191,9 +191,9 @@ Action define_version(CLI::App& app) {
   return [form](Session& session) -> Result<int> {
     json::object document;
     document["client"] = {{"version", DET_VERSION}};
+    const auto master = anonymous_get(session, "/info");  // now it is known which of several leads
     DET_TRY(const auto url, session.master_url());
     document["master_address"] = url;
-    const auto master = anonymous_get(session, "/info");
     json::object known;
     for (const auto* name : {"cluster_id", "master_id", "version"})
       known[name] = master ? at(*master, name) : json::value(nullptr);

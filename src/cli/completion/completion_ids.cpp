@@ -52,8 +52,8 @@ const Listed* list_of(const std::string& kind) {
 
 class QuickMaster {
  public:
-  QuickMaster(const http::Url& url, std::string token)
-      : client_(url, {.connect_timeout = kTabPatience}), token_(std::move(token)) {}
+  QuickMaster(const std::vector<http::Url>& urls, std::string token)
+      : client_(urls, {.connect_timeout = kTabPatience}), token_(std::move(token)) {}
 
   /// Null where there is no answer in time.
   json::value call(std::string path) {
@@ -116,18 +116,18 @@ AskMaster ask_over_http(const Variables& variables, const std::string& usual,
       if (words[i] == "-m" || words[i] == "--master") address = words[i + 1];
       if (words[i] == "-u" || words[i] == "--user") user = words[i + 1];
     }
-    const auto url = http::parse_url(address);
-    if (!url) return {};
+    const auto urls = http::parse_urls(address);
+    if (!urls) return {};
     auto token = variable(variables, "DET_USER_TOKEN");
     if (!token) {
-      const AuthCache cache(config_directory(variables), url->text());
+      const AuthCache cache(config_directory(variables), urls->front().text());
       if (!user)
         if (const auto active = cache.active_user(); active && *active) user = **active;
       const auto kept = cache.token(user.value_or("determined"));
       if (kept && *kept) token = **kept;
     }
     if (!token) return {};
-    QuickMaster master(*url, *token);
+    QuickMaster master(*urls, *token);
     if (kind == "TRIAL_ID")
       return offer_of_newest(master, prefix,
                              "/api/v1/experiments/{}/trials?limit=50&orderBy=ORDER_BY_DESC&sortBy=SORT_BY_ID",

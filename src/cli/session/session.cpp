@@ -16,11 +16,19 @@ using namespace std::chrono_literals;
 
 constexpr const char* kDefaultUser = "determined";
 constexpr auto kRetryDelays = {100ms, 200ms, 400ms, 800ms};
+constexpr auto kTakeOverPatience = 10s;  // while masters stand by and none leads
 // A whole model definition may be in flight.
 constexpr auto kTimeout = 10min;
 
+http::ClientOptions client_options() {
+  http::ClientOptions options;
+  options.leader_patience = kTakeOverPatience;
+  return options;
+}
+
 bool try_later(const Result<http::Reply>& reply) {
-  return reply && (reply->status == 502 || reply->status == 503 || reply->status == 504);
+  return reply && !reply->headers.contains(http::kLeaderHeader) &&
+         (reply->status == 502 || reply->status == 503 || reply->status == 504);
 }
 
 // 1 where a is newer than b, as "0.12.3" goes; text that is no version counts as equal.
@@ -61,24 +69,35 @@ std::string with_query(std::string path, const QueryItems& items) {
   return path;
 }
 
+std::string master_address(const Variables& variables) {
+  for (const auto* name : {"DET_MASTER", "DET_MASTER_ADDR", "DETERMINED_MASTER"}) {
+    const auto address = variable(variables, name);
+    if (!address) continue;
+    const auto urls = http::parse_urls(*address, variable(variables, "DET_MASTERS").value_or(""));
+    return urls && urls->size() > 1 ? http::text_of(*urls) : *address;
+  }
+  return "localhost:8080";
+}
+
 Session::Session(Console& console, Variables variables, Globals globals)
     : console_(console), variables_(std::move(variables)), globals_(std::move(globals)) {}
 Session::~Session() = default;
 
 Result<std::string> Session::master_url() {
-  DET_TRY(const auto url, http::parse_url(globals_.master));
-  return url.text();
+  DET_TRY(const auto urls, http::parse_urls(globals_.master));
+  if (urls.size() > 1 && !connect()) return urls.front().text();
+  return client_ ? client_->url().text() : urls.front().text();
 }
 
 Result<AuthCache> Session::cache() {
-  DET_TRY(const auto master, master_url());
-  return AuthCache(config_directory(variables_), master);
+  DET_TRY(const auto urls, http::parse_urls(globals_.master));  // tokens of one are good for all
+  return AuthCache(config_directory(variables_), urls.front().text());
 }
 
 Result<void> Session::connect() {
   if (client_) return {};
-  DET_TRY(const auto url, http::parse_url(globals_.master));
-  client_ = std::make_unique<http::Client>(url);
+  DET_TRY(const auto urls, http::parse_urls(globals_.master));
+  client_ = std::make_unique<http::Client>(urls, client_options());
   http::Call info;
   info.path = "/info";
   const auto reply = request(info);
@@ -88,7 +107,7 @@ Result<void> Session::connect() {
     console_.warn(fmt::format(
         "Master not found at {}. Hint: Remember to set the DET_MASTER environment variable to the "
         "correct Determined master IP or use the '-m' flag. To start one here: det up",
-        url.text()));
+        http::text_of(urls)));
     return tl::unexpected(reply.error());
   }
   if (reply->status == 400) {  // a master says so to whom it does not understand: http to its https
@@ -299,7 +318,7 @@ std::unique_ptr<Session> Session::twin() {
   auto quiet = variables_;
   quiet.erase("DET_DEBUG");  // another thread may not use the console
   auto other = std::make_unique<Session>(console_, std::move(quiet), globals_);
-  if (client_) other->client_ = std::make_unique<http::Client>(client_->url());
+  if (client_) other->client_ = std::make_unique<http::Client>(client_->urls(), client_options());
   other->token_ = token_;
   return other;
 }

@@ -29,9 +29,12 @@ std::string with_query(std::string path, const QueryItems& items);
 
 /// What the flags before the sub-command say.
 struct Globals {
-  std::string master;               ///< -m, else the environment, else localhost:8080.
+  std::string master;  ///< -m, else the environment, else localhost:8080; several: "a:8080,b:8080".
   std::optional<std::string> user;  ///< -u
 };
+
+/// The master that the environment names: "localhost:8080", or several: "a:8080,b:8080".
+std::string master_address(const Variables& variables);
 
 /// The master, as one command sees it: calls with the user's token.
 ///
@@ -41,8 +44,8 @@ struct Globals {
 /// or with DET_USER and DET_PASS, else with a password that it asks for. A
 /// cached token that the master no longer knows is replaced once in the same way.
 ///
-/// Answers 502 to 504 are tried again for a few seconds. With DET_DEBUG each call
-/// and how it went is a line on standard error.
+/// Answers 502 to 504 are tried again for a few seconds, those of masters that stand by for ten. With
+/// DET_DEBUG each call and how it went is a line on standard error.
 class Session {
  public:
   Session(Console& console, Variables variables, Globals globals);
@@ -84,7 +87,7 @@ class Session {
   Result<std::string> user();
   Result<std::string> login(const std::string& user, const std::string& password);
   Result<AuthCache> cache();
-  Result<std::string> master_url();
+  Result<std::string> master_url();  ///< Of several, the one that leads.
   Result<std::string> token();
 
  private:

@@ -211,9 +211,9 @@ Result<void> PublishedPorts::connect(Session& session, const std::string& task) 
   if (ports_.empty()) return {};
   std::signal(SIGPIPE, SIG_IGN);
   TunnelEnd end;
+  DET_TRY([[maybe_unused]] const auto me, session.get("/api/v1/me"));
   DET_TRY(const auto address, session.master_url());
   DET_TRY(end.master, http::parse_url(address));
-  DET_TRY([[maybe_unused]] const auto me, session.get("/api/v1/me"));
   DET_TRY(end.token, session.token());
   for (const auto& port : ports_) {
     const Listening listening{port.local, fmt::format("{}:{}", task, port.remote), port.socket};

@@ -10,8 +10,8 @@
 namespace det::http {
 
 struct Client::State {
-  State(Url url, ClientOptions options)
-      : client(context.get_executor(), std::move(url), std::move(options)) {}
+  State(const std::vector<Url>& urls, ClientOptions options)
+      : client(context.get_executor(), urls, std::move(options)) {}
 
   asio::io_context context{1};
   AsyncClient client;
@@ -19,13 +19,19 @@ struct Client::State {
 };
 
 Client::Client(Url url, ClientOptions options)
-    : state_(std::make_unique<State>(std::move(url), std::move(options))) {}
+    : Client(std::vector<Url>{std::move(url)}, std::move(options)) {}
+Client::Client(const std::vector<Url>& urls, ClientOptions options)
+    : state_(std::make_unique<State>(urls, std::move(options))) {}
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
 const Url& Client::url() const {
   return state_->client.url();
+}
+
+std::vector<Url> Client::urls() const {
+  return state_->client.urls();
 }
 
 Result<Reply> Client::request(Call call) {

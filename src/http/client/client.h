@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "det/base/error.h"
 #include "det/http/message.h"
@@ -46,6 +47,11 @@ struct ClientOptions {
   std::size_t idle_max = 8;                   ///< Connections kept for the next call.
   std::string user_agent = "det/" DET_VERSION;
   Trust trust = Trust::from_environment();  ///< Of an https address.
+  /// With several addresses: how long a call waits before the others are asked whether one of them leads.
+  std::chrono::milliseconds leader_check{3'000};
+  /// How long a call is tried again while masters stand by and none leads; where nothing answers at several
+  /// addresses, a fifth of that.
+  std::chrono::milliseconds leader_patience{0};
 };
 
 /// An HTTP/1.1 client in coroutines. Connections are kept and used again.
@@ -56,23 +62,27 @@ struct ClientOptions {
 /// of an answer on a kept connection is repeated on a fresh one if its method
 /// is idempotent (not POST, not PATCH).
 ///
+/// With several addresses, calls go to the master that leads; see masters.h.
+///
 /// Threads: use it on its executor only. Cancelling the awaiting coroutine
 /// drops the connection and throws as Asio does. Calls in progress keep what
 /// they need: the client may be destroyed before they end.
 class AsyncClient {
  public:
   AsyncClient(asio::any_io_executor executor, Url url, ClientOptions options = {});
+  AsyncClient(asio::any_io_executor executor, const std::vector<Url>& urls, ClientOptions options = {});
   ~AsyncClient();
   AsyncClient(AsyncClient&&) noexcept;
   AsyncClient& operator=(AsyncClient&&) noexcept;
 
-  const Url& url() const;
+  const Url& url() const;         ///< Of several, that of the last answer.
+  std::vector<Url> urls() const;  ///< Those that were given.
   asio::awaitable<Result<Reply>> request(Call call);
   /// Cuts every connection; calls in progress fail with Unavailable.
   void close();
 
  private:
-  std::shared_ptr<class ClientPool> pool_;
+  std::shared_ptr<class Masters> masters_;
 };
 
 /// The same for code that may block: the CLI, and threads of a trial.
@@ -82,11 +92,13 @@ class AsyncClient {
 class Client {
  public:
   explicit Client(Url url, ClientOptions options = {});
+  explicit Client(const std::vector<Url>& urls, ClientOptions options = {});
   ~Client();
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
 
   const Url& url() const;
+  std::vector<Url> urls() const;
   Result<Reply> request(Call call);
   Result<Reply> get(std::string path, Headers headers = {});
   /// Sends JSON.

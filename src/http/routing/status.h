@@ -33,6 +33,9 @@ std::string error_text(int status, std::string_view body);
 /// What a reply of status 400 or above says, as an error.
 Error error_of(int status, std::string_view body);
 
+/// A master that stands by answers 503 with this header: the leader's URL, or "unknown".
+inline constexpr std::string_view kLeaderHeader = "Det-Leader";
+
 Response error_response(const Error& error);
 Response json_response(std::string body, int status = 200);
 

@@ -34,8 +34,9 @@ Result<PilotSettings> pilot_settings(const std::string& pool, const ProviderSett
   if (!master.certificate_file.empty() && pilot.master_url.starts_with("https:")) {
     std::ifstream file(master.certificate_file);
     pilot.certificate.assign(std::istreambuf_iterator<char>(file), {});
-    const auto url = http::parse_url(pilot.master_url);
-    if (url && !master.names.empty() && std::ranges::find(master.names, url->host) == master.names.end())
+    const auto urls = http::parse_urls(pilot.master_url);
+    if (urls && !master.names.empty() &&
+        std::ranges::find(master.names, urls->front().host) == master.names.end())
       pilot.certificate_name = master.names.front();
   }
   if (pilot.log_dir.empty()) {

@@ -57,8 +57,26 @@ asio::awaitable<void> Watch::wait(std::chrono::milliseconds limit) {
   }
 }
 
+void Ledger::Calls::call(std::function<void()> function) {
+  const std::lock_guard lock(mutex_);
+  calls_.push_back(std::move(function));
+  if (calls_.size() == 1) asio::post(strand_, [self = shared_from_this()] { self->make(); });
+}
+
+void Ledger::Calls::make() {
+  std::vector<std::function<void()>> calls;
+  {
+    const std::lock_guard lock(mutex_);
+    calls.swap(calls_);
+  }
+  for (const auto& function : calls) function();
+}
+
 Ledger::Ledger(asio::any_io_executor strand, store::Store& store, Clock clock)
-    : strand_(std::move(strand)), store_(store), clock_(std::move(clock)) {}
+    : strand_(std::move(strand)),
+      store_(store),
+      clock_(std::move(clock)),
+      durable_(std::make_shared<Calls>(strand_)) {}
 
 Time Ledger::now() {
   last_ = std::max(last_, clock_());
@@ -230,21 +248,26 @@ asio::awaitable<void> Ledger::durable() {
 asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes,
                                      std::vector<cluster::Effect> effects) {
   auto begin = [this](auto handler, std::vector<store::Change> batch, std::vector<cluster::Effect> then) {
-    auto resume = std::make_shared<decltype(handler)>(std::move(handler));
-    auto act_on = std::make_shared<std::vector<cluster::Effect>>(std::move(then));
-    auto keys = std::make_shared<std::vector<std::string>>(keys_of(batch));
-    auto go_on = std::make_shared<std::vector<std::function<void()>>>(add_to(batch));
+    struct Pending {
+      decltype(handler) resume;
+      std::vector<cluster::Effect> effects;
+      std::vector<std::string> keys;
+      std::vector<std::function<void()>> go_on;
+      std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+    };
+    auto keys = keys_of(batch);
+    auto pending = std::make_shared<Pending>(
+        Pending{std::move(handler), std::move(then), std::move(keys), add_to(batch)});
     ++queued_;
-    const auto begun = std::chrono::steady_clock::now();
-    store_.commit(std::move(batch), [this, resume, act_on, keys, go_on, begun, strand = strand_] {
-      const auto took = std::chrono::steady_clock::now() - begun;
-      asio::post(strand, [this, resume, act_on, keys, go_on, took] {
+    store_.commit(std::move(batch), [this, pending, durable = durable_] {
+      const auto took = std::chrono::steady_clock::now() - pending->begun;
+      durable->call([this, pending, took] {
         ++done_;
         if (on_durable_) on_durable_(took);
-        for (const auto& next : *go_on) next();
-        for (const auto& key : *keys) ring(key);
-        act(*act_on);
-        std::move (*resume)();
+        for (const auto& next : pending->go_on) next();
+        for (const auto& key : pending->keys) ring(key);
+        act(pending->effects);
+        std::move(pending->resume)();
       });
     });
     if (sequence_ - snapshot_sequence_ >= kEventsPerSnapshot) save_snapshot();

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -141,6 +142,20 @@ class Ledger {
   void note_versions(const std::vector<cluster::Effect>& effects);
   asio::awaitable<void> commit(std::vector<store::Change> changes, std::vector<cluster::Effect> effects);
 
+  /// Calls of the writing thread that are made on the strand. Those of one group wake it once.
+  class Calls : public std::enable_shared_from_this<Calls> {
+   public:
+    explicit Calls(asio::any_io_executor strand) : strand_(std::move(strand)) {}
+    void call(std::function<void()> function);
+
+   private:
+    void make();
+
+    const asio::any_io_executor strand_;
+    std::mutex mutex_;
+    std::vector<std::function<void()>> calls_;
+  };
+
   friend Watch;
   asio::any_io_executor strand_;
   store::Store& store_;
@@ -157,6 +172,7 @@ class Ledger {
   std::function<void(ExperimentId)> collect_;
   std::vector<std::function<std::function<void()>(std::vector<store::Change>&)>> on_commit_;
   std::function<void(std::chrono::steady_clock::duration)> on_durable_;
+  std::shared_ptr<Calls> durable_;
 };
 
 }  // namespace det::master

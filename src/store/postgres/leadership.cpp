@@ -11,19 +11,12 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kLock = 0x64657453;  // "detS"
 constexpr std::chrono::milliseconds kLook{100};
 
-struct Beats {
-  std::int64_t epoch = 0, beats = 0;
-  bool resigned = true;
-  std::string holder;
-  friend bool operator==(const Beats&, const Beats&) = default;
-};
-
 Beats read_beats(Connection& connection) {
   Query query(connection, R"sql(
-SELECT leadership.epoch, beats, resigned, holder FROM leadership, leader_beats
+SELECT leadership.epoch, beats, resigned, holder, address FROM leadership, leader_beats
 )sql");
   Beats b;
-  if (query.next()) query.read(b.epoch, b.beats, b.resigned, b.holder);
+  if (query.next()) query.read(b.epoch, b.beats, b.resigned, b.holder, b.address);
   return b;
 }
 
@@ -46,15 +39,16 @@ WHERE locktype = 'advisory' AND granted AND classid = 0 AND CAST(objid AS bigint
   }
 }
 
-std::int64_t begin_epoch(PostgresConnection& connection, const std::string& holder) {
+std::int64_t begin_epoch(PostgresConnection& connection, const LeadershipOptions& options) {
   std::int64_t epoch = 0;
   {
     connection.forget_counts();
     connection.send("BEGIN");
     Query next(connection, R"sql(
-UPDATE leadership SET epoch = epoch + 1, commit_number = 0, holder = ?, since = now() RETURNING epoch
+UPDATE leadership SET epoch = epoch + 1, commit_number = 0, holder = ?, address = ?, since = now()
+RETURNING epoch
 )sql");
-    next.bind(holder);
+    next.bind(options.holder, options.address);
     next.next();
     epoch = next.get<std::int64_t>();
   }
@@ -84,6 +78,7 @@ CREATE TABLE IF NOT EXISTS leader_beats (
   beats bigint NOT NULL,
   resigned bigint NOT NULL
 ) WITH (fillfactor = 10);
+ALTER TABLE leadership ADD COLUMN IF NOT EXISTS address text NOT NULL DEFAULT '';
 INSERT INTO leadership (epoch, commit_number, holder, since) VALUES (0, 0, '', now()) ON CONFLICT DO NOTHING;
 INSERT INTO leader_beats (epoch, beats, resigned) VALUES (0, 0, 1) ON CONFLICT DO NOTHING;
 COMMIT;
@@ -91,33 +86,32 @@ COMMIT;
 }
 
 Result<std::int64_t> lead(PostgresConnection& connection, const LeadershipOptions& options) {
-  auto seen = read_beats(connection);
-  if (take_lock(connection)) return begin_epoch(connection, options.holder);
+  Successor successor(read_beats(connection), Clock::now());
+  if (take_lock(connection)) return begin_epoch(connection, options);
   if (options.on_wait)
-    options.on_wait(
-        fmt::format("another master leads ({}); standing by, to take over when it ends", seen.holder));
-  auto since = Clock::now();
+    options.on_wait(fmt::format("another master leads ({}); standing by, to take over when it ends",
+                                successor.seen().holder));
+  auto told = successor.seen().address;
+  if (options.on_leader) options.on_leader(told);
   while (!options.give_up || !options.give_up()) {
     std::this_thread::sleep_for(kLook);
     try {
       if (!connection.alive()) {
         connection.reconnect();
-        since = Clock::now();
+        successor.cut_off(Clock::now());
       }
-      if (const auto now = read_beats(connection); now != seen) {
-        seen = now;
-        since = Clock::now();
-      }
-      const auto still = Clock::now() - since;
-      if ((seen.resigned || still > kFreeLockPatience) && take_lock(connection))
-        return begin_epoch(connection, options.holder);
-      if (still > kHeldLockPatience) end_holder(connection);
+      successor.saw(read_beats(connection), Clock::now());
+      if (options.on_leader && successor.seen().address != told)
+        options.on_leader(told = successor.seen().address);
+      const auto now = Clock::now();
+      if (successor.may_take_lock(now) && take_lock(connection)) return begin_epoch(connection, options);
+      if (successor.may_end_holder(now)) end_holder(connection);
     } catch (const SqlError& error) {
       if (error.kind() != SqlError::Kind::ConnectionLost) throw;
-      since = Clock::now();
+      successor.cut_off(Clock::now());
       try {
         connection.reconnect();
-      } catch (const SqlError&) {  // the server is away: the leader has not got it either
+      } catch (const SqlError&) {  // the server is away
       }
     }
   }
@@ -125,22 +119,29 @@ Result<std::int64_t> lead(PostgresConnection& connection, const LeadershipOption
 }
 
 std::int64_t lead_again(PostgresConnection& connection, std::int64_t epoch) {
+  const bool locked = take_lock(connection);  // before the row is read: see Resumption
   Query query(connection, "SELECT epoch, commit_number, holder FROM leadership");
   std::int64_t now = 0, commit = 0;
   std::string holder;
   if (query.next()) query.read(now, commit, holder);
-  if (now != epoch)
-    throw PostgresError(SqlError::Kind::NotLeader, fmt::format("another master has taken over ({})", holder));
-  if (take_lock(connection)) return commit;
-  // A session of our own that the server has not missed yet, or another master that begins to lead: it then
-  // says so in the epoch.
+  switch (resumption(locked, epoch, now)) {
+    case Resumption::Leads: return commit;
+    case Resumption::Deposed:
+      throw PostgresError(SqlError::Kind::NotLeader,
+                          fmt::format("another master has taken over ({})", holder));
+    case Resumption::Waits: break;
+  }
   throw PostgresError(SqlError::Kind::ConnectionLost, "the lock of the leader is not free yet");
 }
 
-void write_epoch(PostgresConnection& connection, std::int64_t epoch, std::int64_t commit) {
+void write_epoch(PostgresConnection& connection, std::int64_t epoch, std::int64_t stored,
+                 std::int64_t commit) {
   // An epoch that is not this one's becomes NULL, which the table refuses: the transaction fails.
-  Query(connection, "UPDATE leadership SET commit_number = ?, epoch = CASE WHEN epoch = ? THEN epoch END")
-      .bind(commit, epoch)
+  Query(connection, R"sql(
+UPDATE leadership
+SET commit_number = ?, epoch = CASE WHEN epoch = ? AND commit_number = ? THEN epoch END
+)sql")
+      .bind(commit, epoch, stored)
       .run();
 }
 

@@ -10,6 +10,7 @@
 
 #include "det/base/error.h"
 #include "det/store/postgres/postgres.h"
+#include "det/store/postgres/succession.h"
 
 /// Which of several masters writes to a database.
 ///
@@ -20,18 +21,15 @@
 namespace det::store {
 
 struct LeadershipOptions {
-  std::string holder;  ///< how others name this process: "machine, process 123"
+  std::string holder;     ///< how others name this process: "machine, process 123"
+  std::string address{};  ///< where clients reach it; those that wait are told
   /// Told once, with the sentence to log, when another master leads.
-  std::function<void(const std::string&)> on_wait;
+  std::function<void(const std::string&)> on_wait{};
+  /// Told then, and at each change, the address of the leader.
+  std::function<void(const std::string&)> on_leader{};
   /// Asked many times a second whether to end the wait.
-  std::function<bool()> give_up;
+  std::function<bool()> give_up{};
 };
-
-/// How long the leader's beats must stand still before another takes a lock that is free, so that a leader
-/// whose server was restarted comes first; and before it ends the leader's session.
-constexpr std::chrono::milliseconds kFreeLockPatience{2'000};
-constexpr std::chrono::milliseconds kHeldLockPatience{3'500};
-constexpr std::chrono::milliseconds kBeat{500};
 
 /// The tables that leaders use; they are no part of the schema that both databases share.
 void make_leadership_tables(PostgresConnection& connection);
@@ -41,8 +39,10 @@ Result<std::int64_t> lead(PostgresConnection& connection, const LeadershipOption
 /// Takes the lock again after a new connection, and says which commit of this epoch was the last that is
 /// stored. Throws NotLeader where another one leads.
 std::int64_t lead_again(PostgresConnection& connection, std::int64_t epoch);
-/// The statement that each transaction begins with; see above.
-void write_epoch(PostgresConnection& connection, std::int64_t epoch, std::int64_t commit);
+/// The statement that each transaction begins with; see above. `stored` is the commit of this epoch that its
+/// leader knows to be the last: a transaction whose leader is mistaken there fails as well.
+void write_epoch(PostgresConnection& connection, std::int64_t epoch, std::int64_t stored,
+                 std::int64_t commit);
 /// Others need not wait.
 void resign(PostgresConnection& connection, std::int64_t epoch) noexcept;
 

@@ -67,6 +67,10 @@ void PostgresConnection::open() {
     throw PostgresError(SqlError::Kind::ConnectionLost, trimmed(message));
   }
   PQsetNoticeReceiver(connection_, [](void*, const PGresult*) {}, nullptr);
+  // A session whose client is gone ends, and with it its lock, after seconds instead of hours.
+  execute(
+      "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 3; "
+      "SET tcp_user_timeout = 5000");
   execute(
       mode_ == Mode::Write
           ? "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0; "

@@ -29,6 +29,9 @@ Error cannot_connect(const std::string& words) {
     return advised(
         "Give a password: in db.password of the configuration, in the environment variable "
         "PGPASSWORD, or in ~/.pgpass");
+  if (has(words, "too many connections") || has(words, "too many clients") ||
+      has(words, "connection slots are reserved"))
+    return advised("Close other sessions, or raise max_connections of the server or the limit of the user");
   if (has(words, "pg_hba.conf"))
     return advised("Allow the connection in the server's pg_hba.conf and reload it");
   if (has(words, "database \"") && has(words, "does not exist"))
@@ -122,7 +125,9 @@ Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options) {
   writer.on_stall = std::move(options.on_stall);
   return open_postgres(options.target, std::move(writer),
                        {.holder = std::move(options.holder),
+                        .address = std::move(options.address),
                         .on_wait = std::move(options.on_wait),
+                        .on_leader = std::move(options.on_leader),
                         .give_up = std::move(options.give_up)});
 }
 

@@ -26,6 +26,7 @@ class PostgresTransactions final : public Transactions {
   std::unique_ptr<PostgresConnection> connection_;
   const std::int64_t epoch_;
   std::int64_t number_ = 0;  // of the transaction that is being made
+  std::int64_t stored_ = 0;  // the last one that is known to be stored
 };
 
 }  // namespace det::store

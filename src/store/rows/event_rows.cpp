@@ -1,13 +1,20 @@
 #include "det/store/rows/event_rows.h"
 
+#include "det/store/sql/batches.h"
+
 #include <algorithm>
 
 namespace det::store {
 
-void append_event(Connection& connection, const Event& event) {
-  Query(connection, "INSERT INTO events (sequence, time, body) VALUES (?, ?, ?)")
-      .bind(event.sequence, event.time, Document{event.body})
-      .run();
+void append_events(Connection& connection, std::span<const Event* const> events) {
+  constexpr auto kInsert = "INSERT INTO events (sequence, time, body) VALUES ";
+  static const auto one = kInsert + repeated("(?, ?, ?)", 1);
+  for_each_batch(connection, events.size(), [&](std::size_t from, std::size_t rows) {
+    Query query(connection, rows == 1 ? one : kInsert + repeated("(?, ?, ?)", rows));
+    for (const auto* event : events.subspan(from, rows))
+      query.bind(event->sequence, event->time, Document{event->body});
+    query.run();
+  });
 }
 
 void save_snapshot(Connection& connection, const Snapshot& snapshot) {

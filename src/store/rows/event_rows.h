@@ -1,12 +1,14 @@
 #pragma once
 
+#include <span>
+
 #include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 /// The event log and the snapshots that bound its replay.
 namespace det::store {
 
-void append_event(Connection& connection, const Event& event);
+void append_events(Connection& connection, std::span<const Event* const> events);
 /// Keeps the snapshot before it as well.
 void save_snapshot(Connection& connection, const Snapshot& snapshot);
 

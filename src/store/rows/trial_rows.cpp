@@ -1,6 +1,7 @@
 #include "det/store/rows/trial_rows.h"
 
 #include "det/store/conditions.h"
+#include "det/store/sql/batches.h"
 
 namespace det::store {
 
@@ -12,7 +13,9 @@ constexpr std::string_view kPutTrial = R"sql(
 INSERT INTO trials (id, experiment_id, request_id, task_id, state, hparams, seed, restarts, run_id, batches,
                     latest_checkpoint, warm_start_checkpoint, runner_state, best_metric, log_policy_matched, error,
                     start_time, end_time)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES )sql";
+constexpr std::string_view kTrialRow = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+constexpr std::string_view kUpdateTrial = R"sql(
 ON CONFLICT (id) DO UPDATE
 SET request_id = excluded.request_id, state = excluded.state, hparams = excluded.hparams, seed = excluded.seed,
     restarts = excluded.restarts, run_id = excluded.run_id, batches = excluded.batches,
@@ -88,23 +91,42 @@ std::string_view column_of(TrialSort sort) {
 
 }  // namespace
 
-void put_trial(Connection& connection, const TrialRecord& r) {
-  static const auto same_owner = std::string(kPutTrial) + std::string(kSameOwner);
-  static const auto any_owner = std::string(kPutTrial) + std::string(kAnyOwner);
-  const bool free = connection.dialect().compares_indexed_values;
+namespace {
+
+void bind(Query& query, const TrialRecord& r) {
+  query.bind(r.id, r.experiment_id, r.request_id, r.task_id, r.state, Document{r.hparams}, r.seed, r.restarts,
+             r.run_id, r.batches, r.latest_checkpoint, r.warm_start_checkpoint, r.runner_state, r.best_metric,
+             r.log_policy_matched, r.error, r.start_time, r.end_time);
+}
+
+void put_unless_it_moves(Connection& connection, const TrialRecord& r) {
+  static const auto same_owner = fmt::format("{}{}{}{}", kPutTrial, kTrialRow, kUpdateTrial, kSameOwner);
   const auto put = [&] {
-    Query(connection, free ? any_owner : same_owner)
-        .bind(r.id, r.experiment_id, r.request_id, r.task_id, r.state, Document{r.hparams}, r.seed,
-              r.restarts, r.run_id, r.batches, r.latest_checkpoint, r.warm_start_checkpoint, r.runner_state,
-              r.best_metric, r.log_policy_matched, r.error, r.start_time, r.end_time)
-        .run();
+    Query query(connection, same_owner);
+    bind(query, r);
+    query.run();
   };
   put();
-  if (free || connection.changes() != 0) return;
+  if (connection.changes() != 0) return;
   Query(connection, "UPDATE trials SET experiment_id = ?, task_id = ? WHERE id = ?")
       .bind(r.experiment_id, r.task_id, r.id)
       .run();
   put();
+}
+
+}  // namespace
+
+void put_trials(Connection& connection, std::span<const TrialRecord* const> records) {
+  if (!connection.dialect().compares_indexed_values) {
+    for (const auto* record : records) put_unless_it_moves(connection, *record);
+    return;
+  }
+  for_each_batch(connection, records.size(), [&](std::size_t from, std::size_t rows) {
+    Query query(connection,
+                fmt::format("{}{}{}{}", kPutTrial, repeated(kTrialRow, rows), kUpdateTrial, kAnyOwner));
+    for (const auto* record : records.subspan(from, rows)) bind(query, *record);
+    query.run();
+  });
 }
 
 void put_allocation(Connection& connection, const AllocationRecord& r) {

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <span>
+
 #include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 /// Trials, their allocations and their checkpoints.
 namespace det::store {
 
-void put_trial(Connection& connection, const TrialRecord& record);
+/// Each of another trial.
+void put_trials(Connection& connection, std::span<const TrialRecord* const> records);
 void put_allocation(Connection& connection, const AllocationRecord& record);
 void put_checkpoint(Connection& connection, const CheckpointRecord& record);
 void set_checkpoint_metadata(Connection& connection, const SetCheckpointMetadata& set);

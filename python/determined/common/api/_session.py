@@ -16,8 +16,9 @@ from typing import Any, BinaryIO
 
 from determined.common.api import errors
 from determined.common.api._authentication import TokenCache, password_hash
-from determined.common.api._master import master_url
-from determined.common.api._tls import advice, connection, trust_of
+from determined.common.api._leader import LEADER_HEADER, Masters, Search
+from determined.common.api._master import master_urls
+from determined.common.api._tls import advice, trust_of
 
 logger = logging.getLogger("determined")
 
@@ -38,7 +39,8 @@ class Session:
     platform, as the task; as ``DET_USER`` with ``DET_PASS``; as ``DET_USER``, or the user who logged in on the command
     line, with the stored token; as ``determined``. If the master does not accept a stored token, the session logs in
     again, and prompts for the password if there is a terminal. Calls that are answered with 502 to 504 are retried for
-    a few seconds.
+    a few seconds. ``master`` may have the addresses of several masters that share a database: calls go to the one that
+    leads.
 
     Proxies are not used. Each call opens its own connection, so calls may be made from any thread.
     """
@@ -53,16 +55,21 @@ class Session:
         cert_name: str | None = None,
         noverify: bool = False,
     ) -> None:
-        self.master = master_url(master)
-        self._parts = urllib.parse.urlsplit(self.master)
+        urls = master_urls(master)
         self._user = user
         self._password = password
         self._token: str | None = None
         self._over = False
         self._cached = False
-        self.trust = trust_of(self.master, cert_path, cert_name, noverify)
+        self.trust = trust_of(max(urls, key=lambda url: url.startswith("https:")), cert_path, cert_name, noverify)
         """How to verify the master's certificate; None for an http address."""
-        self._cache = TokenCache(self.master)
+        self._masters = Masters(urls, self.trust)
+        self._cache = TokenCache(urls[0])  # tokens of one are good for all
+
+    @property
+    def master(self) -> str:
+        """The address of the master; of several, the one that gave the last answer."""
+        return self._masters.url
 
     @property
     def user(self) -> str:
@@ -223,22 +230,34 @@ class Session:
             headers["Content-Type"] = "application/json"
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        for delay in (*_RETRY_DELAYS, None):
-            link = connection(self.master, timeout, self.trust)
+        delays = iter((*_RETRY_DELAYS, None))
+        search = Search(self._masters)
+        while True:
+            link, asked = None, self.master
             try:
-                link.request(method, self._parts.path + path, body=data, headers=headers)
+                link = self._masters.open(timeout)
+                link.request(method, urllib.parse.urlsplit(asked).path + path, body=data, headers=headers)
+                self._masters.await_answer(link)
                 response = link.getresponse()
             except (OSError, http.client.HTTPException) as error:
-                link.close()
+                if link is not None:
+                    link.close()
+                    self._masters.leave(asked)  # for the next call: this one may have been done
+                elif search.goes_on():
+                    continue
                 raise errors.MasterNotFoundException(
-                    f"no master answers at {self.master} ({error}){advice(error)}; pass the right address as "
+                    f"no master answers at {asked} ({error}){advice(error)}; pass the right address as "
                     "master=… or in DET_MASTER, or start a master on this machine with `det up`"
                 ) from error
-            if response.status not in _TRY_LATER or delay is None:
+            leader = response.headers.get(LEADER_HEADER)
+            if response.status == 503 and leader is not None:
+                if not search.goes_on(leader):
+                    return link, response
+            elif response.status not in _TRY_LATER or (delay := next(delays)) is None:
                 return link, response
+            else:
+                time.sleep(delay)
             link.close()
-            time.sleep(delay)
-        raise AssertionError
 
     def _obtain_token(self) -> str:
         if self._over:

@@ -8,19 +8,15 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <set>
 
-#include "det/http/client/client.h"
+#include "det/http/client/client_pool.h"
 #include "det/http/client/reply_reader.h"
 #include "det/http/tls/tcp_stream.h"
 
 namespace det::http {
 
-namespace {
-
 using tcp = asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kReadBytes = 16 * 1024;
 
 bool idempotent(std::string_view method) {
   return method != "POST" && method != "PATCH";
@@ -56,6 +52,10 @@ class Wire {
  private:
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
+
+namespace {
+
+constexpr std::size_t kReadBytes = 16 * 1024;
 
 // Sends both, one after the other.
 asio::awaitable<boost::system::error_code> send(TcpStream& stream, const std::string& head,
@@ -111,52 +111,19 @@ std::optional<Error> check(const Call& call) {
 
 }  // namespace
 
-/// The idle connections to one server, and the calls in progress.
-class ClientPool : public std::enable_shared_from_this<ClientPool> {
+// Registers a wire while a call uses it, so that close() finds it.
+class ClientPool::InUse {
  public:
-  ClientPool(asio::any_io_executor executor, Url url, ClientOptions options)
-      : executor_(std::move(executor)), url_(std::move(url)), options_(std::move(options)) {}
-
-  const Url& url() const { return url_; }
-  asio::awaitable<Result<Reply>> request(Call call);
-  void close();
+  InUse(ClientPool& pool, std::shared_ptr<Wire> wire) : pool_(pool), wire_(std::move(wire)) {
+    pool_.busy_.insert(wire_);
+  }
+  ~InUse() { pool_.busy_.erase(wire_); }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
 
  private:
-  // What one try came to: a reply, or an error that may be worth another try.
-  struct Attempt {
-    Result<Reply> reply;
-    bool answered = false;  // at least one byte came back
-  };
-  // Registers a wire while a call uses it, so that close() finds it.
-  class InUse {
-   public:
-    InUse(ClientPool& pool, std::shared_ptr<Wire> wire) : pool_(pool), wire_(std::move(wire)) {
-      pool_.busy_.insert(wire_);
-    }
-    ~InUse() { pool_.busy_.erase(wire_); }
-    InUse(const InUse&) = delete;
-    InUse& operator=(const InUse&) = delete;
-
-   private:
-    ClientPool& pool_;
-    std::shared_ptr<Wire> wire_;
-  };
-
-  asio::awaitable<Result<std::shared_ptr<Wire>>> connect();
-  asio::awaitable<std::optional<Error>> shake_hands(Wire& wire);
-  asio::awaitable<Attempt> exchange(std::shared_ptr<Wire> wire, const Call& call);
-  std::shared_ptr<Wire> take_idle();
-  Error unreachable(std::string_view why) const {
-    return Error(ErrorCode::Unavailable, fmt::format("{} {}", url_.authority(), why));
-  }
-
-  asio::any_io_executor executor_;
-  Url url_;
-  ClientOptions options_;
-  std::vector<std::shared_ptr<Wire>> idle_;
-  std::set<std::shared_ptr<Wire>> busy_;
-  std::uint64_t closes_ = 0;
-  std::shared_ptr<const TlsTrust> trust_;
+  ClientPool& pool_;
+  std::shared_ptr<Wire> wire_;
 };
 
 std::shared_ptr<Wire> ClientPool::take_idle() {
@@ -234,12 +201,12 @@ asio::awaitable<std::optional<Error>> ClientPool::shake_hands(Wire& wire) {
                   fmt::format("{} {}", url_.authority(), session->fault()));
 }
 
-asio::awaitable<ClientPool::Attempt> ClientPool::exchange(std::shared_ptr<Wire> wire, const Call& call) {
+asio::awaitable<Attempt> ClientPool::exchange(std::shared_ptr<Wire> wire, const Call& call) {
   const InUse in_use(*this, wire);
   const auto closes = closes_;
   const bool streams = call.on_data || call.on_line;
   const auto head = head_text(url_, call, options_.user_agent);
-  Attempt attempt{fail(ErrorCode::Unavailable, "no answer"), false};
+  Attempt attempt{fail(ErrorCode::Unavailable, "no answer"), true, false};
   const auto give_up = [&](std::string_view why) {
     wire->unlimited();
     wire->stream.close();
@@ -280,18 +247,17 @@ asio::awaitable<ClientPool::Attempt> ClientPool::exchange(std::shared_ptr<Wire> 
   co_return std::move(attempt);
 }
 
-asio::awaitable<Result<Reply>> ClientPool::request(Call call) {
+asio::awaitable<Attempt> ClientPool::request(Call call) {
   const auto self = shared_from_this();
-  if (auto wrong = check(call)) co_return tl::unexpected(*std::move(wrong));
+  if (auto wrong = check(call)) co_return Attempt{tl::unexpected(*std::move(wrong)), true, false};
   if (auto wire = take_idle()) {
     auto attempt = co_await exchange(wire, call);
     if (attempt.reply || attempt.answered || wire->late || !idempotent(call.method))
-      co_return std::move(attempt.reply);
+      co_return std::move(attempt);
   }
   auto wire = co_await connect();
-  if (!wire) co_return tl::unexpected(std::move(wire).error());
-  auto attempt = co_await exchange(*std::move(wire), call);
-  co_return std::move(attempt.reply);
+  if (!wire) co_return Attempt{tl::unexpected(std::move(wire).error()), false, false};
+  co_return co_await exchange(*std::move(wire), call);
 }
 
 void ClientPool::close() {
@@ -300,20 +266,8 @@ void ClientPool::close() {
   for (const auto& wire : busy_) wire->stream.cut();
 }
 
-AsyncClient::AsyncClient(asio::any_io_executor executor, Url url, ClientOptions options)
-    : pool_(std::make_shared<ClientPool>(std::move(executor), std::move(url), std::move(options))) {}
-AsyncClient::~AsyncClient() = default;
-AsyncClient::AsyncClient(AsyncClient&&) noexcept = default;
-AsyncClient& AsyncClient::operator=(AsyncClient&&) noexcept = default;
-
-const Url& AsyncClient::url() const {
-  return pool_->url();
-}
-asio::awaitable<Result<Reply>> AsyncClient::request(Call call) {
-  return pool_->request(std::move(call));
-}
-void AsyncClient::close() {
-  pool_->close();
+Error ClientPool::unreachable(std::string_view why) const {
+  return Error(ErrorCode::Unavailable, fmt::format("{} {}", url_.authority(), why));
 }
 
 }  // namespace det::http
