@@ -230,8 +230,9 @@ std::string Cluster::machines_awaited(const std::string& pool) const {
   std::string reason;
   for (const auto& [id, allotment] : allotments_) {
     const auto here = [&id = id](const auto& entry) { return entry.second.allotment == id && entry.second.connected; };
-    if (allotment.pool != pool || allotment.state == State::Releasing || std::ranges::any_of(agents_, here)) continue;
-    count += allotment.nodes;
+    const int missing = allotment.nodes - static_cast<int>(std::ranges::count_if(agents_, here));
+    if (allotment.pool != pool || allotment.state == State::Releasing || missing <= 0) continue;
+    count += missing;
     if (reason.empty())
       reason = allotment.reason;
     else

@@ -231,10 +231,11 @@ Result<std::vector<KubeJob>> read_kube_pods(const std::string& text, const Provi
         return phase != "Succeeded" && phase != "Failed" &&
                at(pod, {"metadata", "deletionTimestamp"}) == nullptr;
       });
-    } else if (running == wanted) {
+    } else if (running > 0) {  // the agents of a gang join one after the other
       job.state = EngineJob::State::Running;
-      job.reason =
-          fmt::format("{} {} running", wanted == 1 ? "pod" : "pods", wanted == 1 ? name + "-0 is" : "are");
+      job.reason = wanted == 1        ? fmt::format("pod {}-0 is running", name)
+                   : running < wanted ? fmt::format("{} of {} pods are running; {}", running, wanted, waiting)
+                                      : fmt::format("{} pods are running", wanted);
       if (settings.time_limit > 0 && began) job.ends = *began + settings.time_limit * kSecond;
     } else {
       job.state = EngineJob::State::Pending;

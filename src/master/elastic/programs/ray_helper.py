@@ -161,9 +161,11 @@ class Helper:
         if len(actors) < size:  # whoever submitted it was killed meanwhile
             self.remove(group["name"])
             return None
-        if all(actor["State"] == "ALIVE" for actor in actors):
+        if group["state"] == "CREATED":  # the machines are ours
             started = max(actor["StartTime"] for actor in actors) // 1000
-            return job | {"state": "running", "reason": "the actors are running", "started": started}
+            all_run = all(actor["State"] == "ALIVE" for actor in actors)
+            reason = "the actors are running" if all_run else "the actors are starting"
+            return job | {"state": "running", "reason": reason} | ({"started": started} if started else {})
         return job | {"state": "pending", "reason": why_pending(group)}
 
     def cancel(self, request):
@@ -224,8 +226,6 @@ def why_pending(group):
     )
     size = len(group["bundles"])
     nodes = "a node" if size == 1 else f"{size} nodes"
-    if group["state"] == "CREATED":
-        return "the actors are starting"
     if state == "INFEASIBLE":
         return f"the placement group is pending: the cluster does not have {nodes} with {wanted} (INFEASIBLE)"
     if state == "NO_RESOURCES":
