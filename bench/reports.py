@@ -4,7 +4,7 @@ A real `det master`. This program plays the agent, which gives it the tokens of 
 trials at once: each has one connection and sends its next report when the previous one is answered. All clients share
 one Python process, which takes its part of the CPU on a small machine.
 
-Usage: python bench/reports.py [seconds per line, default 3]
+Usage: python bench/reports.py [seconds per line, default 3] [postgres://USER@HOST:PORT/NAME, an empty database]
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def measure(trials: list[Trial], seconds: float) -> None:
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3.0
-    with platform(server="master") as server:
+    database = sys.argv[2] if len(sys.argv) > 2 else ""
+    with platform(*(["--db", database] if database else []), server="master") as server:
         agent = Agent(server)
         agent.sync()
         for _ in range(TRIALS):
@@ -106,7 +107,7 @@ def main() -> None:
         for count in (1, 16, 64, TRIALS):
             agent.sync()
             measure(trials[:count], seconds)
-    print(f"reports.py {seconds:g}; {circumstances()}")
+    print(f"reports.py {seconds:g} {'PostgreSQL' if database else 'SQLite'}; {circumstances()}")
 
 
 if __name__ == "__main__":

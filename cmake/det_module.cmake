@@ -11,6 +11,8 @@
 # computes is optimised less (-O1, with less inlining), which builds it in half the time.
 #
 # With DET_UNITY many files are compiled at once, which reads their headers and makes what they share of templates once.
+# TOGETHER is a filter of Google Test: these tests run in one process, which shares what is slow to start.
+#
 # The names of their unnamed namespaces meet then; where they are those of every file (list, create), the module is
 # SEPARATE. Tests are compiled so, too.
 #
@@ -20,7 +22,7 @@
 set(DET_PURE_LIBRARIES fmt::fmt yaml-cpp Boost::json tl::expected)
 
 function(det_module name)
-  cmake_parse_arguments(ARG "PURE;WAITS;SEPARATE" "PRECOMPILED;ROOM" "HEADERS;SOURCES;TESTS;DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PURE;WAITS;SEPARATE" "PRECOMPILED;ROOM;TOGETHER" "HEADERS;SOURCES;TESTS;DEPS;LINK" ${ARGN})
 
   foreach(library IN LISTS ARG_LINK)
     if(ARG_PURE AND NOT library IN_LIST DET_PURE_LIBRARIES)
@@ -73,6 +75,13 @@ function(det_module name)
     target_precompile_headers(det_${name}_test REUSE_FROM det_precompiled_test)
     set_target_properties(det_${name}_test PROPERTIES UNITY_BUILD ${DET_UNITY} UNITY_BUILD_BATCH_SIZE 8)
     target_link_libraries(det_${name}_test PRIVATE det::${name} GTest::gtest_main GTest::gmock)
-    gtest_discover_tests(det_${name}_test TEST_PREFIX ${name}/ NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60)
+    set(filter "")
+    if(ARG_TOGETHER)
+      set(filter "-${ARG_TOGETHER}")
+      add_test(NAME ${name}/together COMMAND det_${name}_test --gtest_filter=${ARG_TOGETHER})
+      set_tests_properties(${name}/together PROPERTIES TIMEOUT 600)
+    endif()
+    gtest_discover_tests(det_${name}_test TEST_PREFIX ${name}/ NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
+                         TEST_FILTER "${filter}")
   endif()
 endfunction()

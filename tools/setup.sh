@@ -9,13 +9,14 @@ say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 
 PACKAGES=(
   g++ cmake ninja-build ccache mold pkg-config git ca-certificates procps
-  libboost1.81-dev libboost-filesystem1.81-dev libboost-json1.81-dev libboost-url1.81-dev
-  libsqlite3-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev
+  libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev
+  libsqlite3-dev libpq-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev
   libarchive-dev libcurl4-openssl-dev libssl-dev openssl libre2-dev libsodium-dev libgtest-dev libgmock-dev libbenchmark-dev libmimalloc-dev
   python3-venv python3-dev dataset-fashion-mnist
   clang-19 libclang-rt-19-dev lld  # half the time of g++, for us and for trials in C++
   openssh-server openssh-client rsync  # shells are SSH servers
   chromium  # the pages are tested in a real browser
+  postgresql  # the tests start servers of their own
   slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge  # tests bring up a Slurm of their own
 )
 
@@ -31,6 +32,9 @@ if [ ${#missing[@]} -gt 0 ]; then
     as_root=(sudo)
   fi
   "${as_root[@]}" apt-get update -qq
+  # PostgreSQL's package would make a cluster and start it.
+  "${as_root[@]}" mkdir -p /etc/postgresql-common/createcluster.d
+  echo 'create_main_cluster = false' | "${as_root[@]}" tee /etc/postgresql-common/createcluster.d/det.conf >/dev/null
   # Tests start what they need themselves: a package that is installed here starts no daemon.
   policy=/usr/sbin/policy-rc.d
   if [ ! -e "$policy" ]; then

@@ -19,7 +19,19 @@ from typing import NamedTuple
 
 import circles
 
-PURE = ("base", "access", "config", "search", "scheduler", "elastic", "experiment", "task", "api", "cluster", "forecast")
+PURE = (
+    "base",
+    "access",
+    "config",
+    "search",
+    "scheduler",
+    "elastic",
+    "experiment",
+    "task",
+    "api",
+    "cluster",
+    "forecast",
+)
 _IO = ("http", "checkpoint", "store")
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "base": (),

@@ -1,6 +1,7 @@
 // How many reports and log lines per second does the store acknowledge as durable?
 //
 //   store_bench [directory] [seconds per case]
+//   store_bench postgres://USER@HOST/NAME [seconds per case]    all tables of that database are dropped
 //
 // "waiting": each committer waits for the acknowledgement of its report before the next one, as a trial does.
 // "in flight": reports arrive faster than they are written, so that commits are grouped as far as possible.
@@ -17,6 +18,7 @@
 #include <mutex>
 #include <thread>
 
+#include "det/store/postgres/postgres_store.h"
 #include "det/store/sqlite/sqlite_store.h"
 
 namespace {
@@ -29,12 +31,16 @@ using Seconds = std::chrono::duration<double>;
 std::filesystem::path directory;
 double seconds_per_case = 2;
 
-/// A store in a new file, which is removed at the end.
+/// Of an empty database of a PostgreSQL server; empty: SQLite.
+std::string postgres;
+
+/// A store in a new file, which is removed at the end; or in tables that are.
 class Scratch {
  public:
-  explicit Scratch(WriterOptions options = {}) {
+  explicit Scratch(SqliteSettings options = {}) {
     remove();
-    auto opened = open_sqlite(path(), std::move(options));
+    auto opened = postgres.empty() ? open_sqlite(path(), std::move(options))
+                                   : open_postgres(postgres, std::move(options), {.holder = "bench"});
     if (!opened) {
       std::fprintf(stderr, "%s\n", opened.error().message().c_str());
       std::exit(1);
@@ -51,6 +57,11 @@ class Scratch {
  private:
   static std::filesystem::path path() { return directory / "store_bench.db"; }
   static void remove() {
+    if (!postgres.empty()) {
+      PostgresConnection(postgres, PostgresConnection::Mode::Write)
+          .execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+      return;
+    }
     for (const auto* suffix : {"", "-wal", "-shm", ".lock"})
       std::filesystem::remove(path().string() + suffix);
   }
@@ -163,20 +174,25 @@ void show(const char* mode, const char* what, int n, const Figures& f) {
 
 int main(int argc, char** argv) {
   directory = argc > 1 ? argv[1] : std::filesystem::temp_directory_path();
+  if (const std::string target = directory.string(); target.starts_with("postgres")) postgres = argv[1];
   if (argc > 2) seconds_per_case = std::atof(argv[2]);
   std::printf("%-20s %-24s %6s %12s %9s %9s\n", "mode", "reports", "n", "per second", "p50 ms", "p99 ms");
   struct Mode {
     const char* name;
-    WriterOptions options;
+    SqliteSettings options;
   };
-  WriterOptions as_shipped, single, growing, unsynced;
+  SqliteSettings as_shipped, single, growing, unsynced;
   single.transaction_bytes_max = 1;
   growing.reserve_log = false;
   unsynced.sync_every_commit = false;
-  for (const auto& [name, options] :
-       {Mode{"as shipped", as_shipped}, Mode{"one commit each", single}, Mode{"log not reserved", growing},
-        Mode{"synchronous=NORMAL", unsynced}}) {
-    for (int committers = 1; committers <= 32; committers *= 2)
+  std::vector<Mode> modes{{postgres.empty() ? "as shipped" : "PostgreSQL", as_shipped}};
+  if (postgres.empty()) {
+    modes.push_back({"one commit each", single});
+    modes.push_back({"log not reserved", growing});
+    modes.push_back({"synchronous=NORMAL", unsynced});
+  }
+  for (const auto& [name, options] : modes) {
+    for (const int committers : {1, 2, 4, 8, 16, 32, 64, 256})
       show(name, "waiting committers", committers, waiting(*Scratch(options), committers));
     for (const int trials : {1, 100, 10'000})
       show(name, "2000 in flight, trials", trials, pipelined(*Scratch(options), trials, 2000));

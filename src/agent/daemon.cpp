@@ -342,7 +342,8 @@ asio::awaitable<void> Daemon::watch_pilot() {
       spdlog::info("the master has given this machine back; leaving");
     else if (silent)
       spdlog::warn("the master has not answered for {} s; leaving", options_.leave_after.count());
-    else if (!options_.leaving->empty() && live_.empty() && connected_ && reconciler_->memory().allocations.empty())
+    else if (!options_.leaving->empty() && live_.empty() && connected_ &&
+             reconciler_->memory().allocations.empty())
       spdlog::info("nothing runs here any more; leaving");
     else
       continue;

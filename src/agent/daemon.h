@@ -100,7 +100,7 @@ class Daemon {
   std::optional<Time> leased_;  ///< What the shims were told last.
   bool connected_ = false;
   bool last_failed_ = false;
-  std::string trouble_;  ///< What was last said about the master.
+  std::string trouble_;    ///< What was last said about the master.
   bool rejected_ = false;  ///< The master does not know this agent.
   bool left_ = false;      ///< A pilot that is done.
   std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();

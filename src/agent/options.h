@@ -47,8 +47,8 @@ struct AgentOptions {
   std::int64_t wait_milliseconds = 2000;  ///< Between two messages to the master at most.
   std::function<void()> on_connected;     ///< Called at the master's first good answer.
 
-  /// A pilot leaves: when `leaving` holds a reason and nothing runs any more, when the master does not know it
-  /// any more, or when the master has not answered for so long. What still runs is ended then.
+  /// A pilot leaves: when `leaving` holds a reason and nothing runs any more, when the master does not know
+  /// it any more, or when the master has not answered for so long. What still runs is ended then.
   bool pilot = false;
   std::chrono::seconds leave_after{600};
   /// Why the machine goes soon. The owner of the options sets it.

@@ -45,7 +45,8 @@ asio::awaitable<Result<AgentOptions>> claim(AgentOptions options, Pilot pilot) {
   ::gethostname(hostname, sizeof hostname - 1);
   const ClaimRequest request{.node = pilot.node, .secret = *secret, .hostname = hostname};
   const auto deadline = std::chrono::steady_clock::now() + pilot.patience;
-  for (auto pause = std::chrono::milliseconds(200);; pause = std::min(pause * 2, std::chrono::milliseconds(5'000))) {
+  for (auto pause = std::chrono::milliseconds(200);;
+       pause = std::min(pause * 2, std::chrono::milliseconds(5'000))) {
     http::Call call;
     call.method = "POST";
     call.path = fmt::format("/api/v1/allotments/{}/claim", percent_encode(pilot.allotment));

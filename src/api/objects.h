@@ -9,6 +9,7 @@
 
 #include "det/base/id.h"
 #include "det/base/json.h"
+#include "det/base/json_forms.h"
 #include "det/base/time.h"
 #include "det/config/agent_user_group.h"
 
@@ -25,6 +26,14 @@ struct Pagination {
   std::int32_t offset = 0, limit = 0, start_index = 0, end_index = 0, total = 0;
 };
 BOOST_DESCRIBE_STRUCT(Pagination, (), (offset, limit, start_index, end_index, total))
+
+/// The commit that the submitted directory is at. What is not known is left out.
+struct Git {
+  std::optional<std::string> commit, remote, branch, committer, commit_date;
+  std::optional<bool> dirty;  ///< whether files differ from the commit
+  static constexpr bool kSnakeCase = true;
+};
+BOOST_DESCRIBE_STRUCT(Git, (), (commit, remote, branch, committer, commit_date, dirty))
 
 struct Experiment {
   ExperimentId id;
@@ -61,7 +70,7 @@ struct Experiment {
   std::string error;                                  ///< ours: why it is in state ERROR
   std::string waiting_reason;                         ///< ours: why it does not run yet
   std::optional<std::string> external_experiment_id;  ///< the name that processes outside the cluster gave it
-  json::object git;  ///< ours: commit, remote, branch, dirty, … of the submitted directory
+  Documented<Git> git;                                ///< ours
 };
 BOOST_DESCRIBE_STRUCT(Experiment, (),
                       (id, name, description, labels, notes, start_time, end_time, state, archived,
@@ -199,7 +208,7 @@ struct Slot {
   std::string id;
   Device device;
   bool enabled = true, draining = false;
-  json::value container;  ///< A SlotContainer: the allocation that has the slot; null: none.
+  Nullable<SlotContainer> container;  ///< the allocation that has the slot
 };
 BOOST_DESCRIBE_STRUCT(Slot, (), (id, device, enabled, draining, container))
 

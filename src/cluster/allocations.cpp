@@ -145,7 +145,8 @@ Outcome Cluster::on(const AllocationStarted& event, Step& step) {
   auto* allocation = live_allocation(event.allocation_id);
   if (allocation == nullptr || !holds_slots(*allocation, event.agent)) return {};
   allocation->agents_running.insert(event.agent);
-  if (const auto agent = agents_.find(event.agent); agent != agents_.end() && !agent->second.allotment.empty())
+  if (const auto agent = agents_.find(event.agent);
+      agent != agents_.end() && !agent->second.allotment.empty())
     failures_.erase(agent->second.resource_pool);  // its engine works
   if (allocation->agents_running.size() == allocation->record.shares.size() &&
       allocation->record.state < AllocationState::Running) {
@@ -254,6 +255,7 @@ Outcome Cluster::on(const AgentLost& event, Step& step) {
 
 /// What runs on the agent is lost with it, for the reason in `failure`.
 void Cluster::lose_agent(const std::string& agent, const std::string& failure, Step& step) {
+  refresh();  // another agent of the same event may have taken allocations along
   agents_.change(agent)->connected = false;
   step.place = true;
   std::vector<std::string> hit;
@@ -315,6 +317,7 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
 /// nothing to do; the rest may finish.
 void Cluster::clear_agent(const std::string& agent, std::optional<int> slot, bool only_idle,
                           const std::string& why, Step& step) {
+  refresh();
   std::vector<std::string> hit;
   for (const auto& id : planner_.allocations_on(agent)) {
     const auto& allocation = allocations_.at(id);

@@ -27,12 +27,13 @@ bool wants_machines(const scheduler::Why& why) {
 }
 
 elastic::Demand demand_of(const scheduler::Request& request) {
-  return {.slots = request.slots,
-          .single_node = request.single_agent,
-          .blocked_agents = request.blocked_agents};
+  return {
+      .slots = request.slots, .single_node = request.single_agent, .blocked_agents = request.blocked_agents};
 }
 
-const char* nodes(int count) { return count == 1 ? "node" : "nodes"; }
+const char* nodes(int count) {
+  return count == 1 ? "node" : "nodes";
+}
 
 }  // namespace
 
@@ -66,7 +67,8 @@ elastic::Pool Cluster::elastic_pool(const PoolSettings& settings) const {
       pool.demands.push_back(demand_of(view.requests[waiting.request]));
   for (const auto& [id, agent] : agents_) {
     if (!agent.connected || agent.allotment.empty() || agent.resource_pool != settings.name) continue;
-    elastic::Node node{.agent = id, .allotment = agent.allotment, .slots = static_cast<int>(agent.slots.size())};
+    elastic::Node node{
+        .agent = id, .allotment = agent.allotment, .slots = static_cast<int>(agent.slots.size())};
     const auto& held = planner_.allocations_on(id);
     const bool used = std::ranges::any_of(
         held, [&](const std::string& allocation) { return allocations_.at(allocation).uses(id); });
@@ -96,7 +98,9 @@ void Cluster::due_of_pools(Time now, std::vector<Event>& events) const {
       events.push_back(AllotmentReleased{id, "the pool has no provider any more"});
 }
 
-void Cluster::put(const Allotment& allotment, Step& step) { step.effects.push_back(PutAllotment{allotment}); }
+void Cluster::put(const Allotment& allotment, Step& step) {
+  step.effects.push_back(PutAllotment{allotment});
+}
 
 // ---- what is decided -------------------------------------------------------
 
@@ -140,6 +144,7 @@ Outcome Cluster::on(const AgentLeaving& event, Step& step) {
 }
 
 void Cluster::agent_leaves(const std::string& id, const std::string& why, Step& step) {
+  refresh();
   auto& agent = *agents_.change(id);
   if (agent.leaving) return;
   agent.leaving = true;
@@ -147,9 +152,9 @@ void Cluster::agent_leaves(const std::string& id, const std::string& why, Step& 
   for (const auto& held : planner_.allocations_on(id)) {
     const auto& allocation = allocations_.at(held);
     if (allocation.uses(id) && allocation.of_trial())
-      step.effects.push_back(LogNote{allocation.record.task_id, held,
-                                     fmt::format("agent {} leaves: {}; the trial saves and goes on elsewhere",
-                                                 id, why)});
+      step.effects.push_back(
+          LogNote{allocation.record.task_id, held,
+                  fmt::format("agent {} leaves: {}; the trial saves and goes on elsewhere", id, why)});
   }
   clear_agent(id, std::nullopt, false, fmt::format("agent {} leaves: {}", id, why), step);
 }
@@ -211,13 +216,14 @@ Outcome Cluster::on(const AllotmentClaimed& event, Step& step) {
     return refuse(Error(ErrorCode::Gone, fmt::format("allotment {} is over", event.id)));
   auto& allotment = found->second;
   if (event.node < 0 || event.node >= allotment.nodes)
-    return refuse(Error(ErrorCode::InvalidArgument, fmt::format("allotment {} has {} nodes; there is no node {}",
-                                                                event.id, allotment.nodes, event.node)));
+    return refuse(
+        Error(ErrorCode::InvalidArgument, fmt::format("allotment {} has {} nodes; there is no node {}",
+                                                      event.id, allotment.nodes, event.node)));
   const auto [claim, fresh] = allotment.claims.emplace(event.node, event.secret);
   if (!fresh && claim->second != event.secret)
-    return refuse(Error(ErrorCode::PermissionDenied,
-                        fmt::format("the token of allotment {} has already been used for node {}", event.id,
-                                    event.node)));
+    return refuse(Error(
+        ErrorCode::PermissionDenied,
+        fmt::format("the token of allotment {} has already been used for node {}", event.id, event.node)));
   if (fresh) put(allotment, step);
   return {};
 }
@@ -229,7 +235,9 @@ std::string Cluster::machines_awaited(const std::string& pool) const {
   int count = 0, others = 0;
   std::string reason;
   for (const auto& [id, allotment] : allotments_) {
-    const auto here = [&id = id](const auto& entry) { return entry.second.allotment == id && entry.second.connected; };
+    const auto here = [&id = id](const auto& entry) {
+      return entry.second.allotment == id && entry.second.connected;
+    };
     const int missing = allotment.nodes - static_cast<int>(std::ranges::count_if(agents_, here));
     if (allotment.pool != pool || allotment.state == State::Releasing || missing <= 0) continue;
     count += missing;
@@ -262,8 +270,8 @@ std::string Cluster::waiting_reason(const std::string& id) const {
   const auto& limits = *settings.elastic;
   if (!could_fit_elastically(id))
     return fmt::format(
-        "needs {} slots; the pool has at most {} {} of {} slots each, which larger requests use whole", why->slots,
-        limits.max_nodes, nodes(limits.max_nodes), limits.slots_per_node);
+        "needs {} slots; the pool has at most {} {} of {} slots each, which larger requests use whole",
+        why->slots, limits.max_nodes, nodes(limits.max_nodes), limits.slots_per_node);
   const auto& failed = failures(name);
   const auto trouble = failed.count == 0 ? "" : fmt::format("; the last request failed: {}", failed.why);
   if (const auto awaited = machines_awaited(name); !awaited.empty())

@@ -12,10 +12,11 @@ using elastic::State;
 class Allotments : public ::testing::Test {
  protected:
   Allotments() {
-    Pools pools{.pools = {{.name = "default",
-                           .idle_seconds = 0,
-                           .elastic = elastic::Limits{.max_nodes = 2, .slots_per_node = 2, .idle_timeout = 30},
-                           .provider = "Slurm partition a100"}}};
+    Pools pools{
+        .pools = {{.name = "default",
+                   .idle_seconds = 0,
+                   .elastic = elastic::Limits{.max_nodes = 2, .slots_per_node = 2, .idle_timeout = 30},
+                   .provider = "Slurm partition a100"}}};
     handle(MasterStarted{.epoch = 1, .pools = pools});
   }
   void handle(Event event) {

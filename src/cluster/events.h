@@ -468,8 +468,8 @@ struct CollectCheckpoints {
   ExperimentId id;
 };
 
-using Effect =
-    std::variant<PutExperiment, PutSearch, PutTrial, PutAllocation, PutCheckpoint, PutUnmanaged, RewindTrial,
-                 PutTask, LogNote, WakeAgent, WakeTrial, WakeSearch, WakeAllocation, CollectCheckpoints, PutAllotment, WakeProvider>;
+using Effect = std::variant<PutExperiment, PutSearch, PutTrial, PutAllocation, PutCheckpoint, PutUnmanaged,
+                            RewindTrial, PutTask, LogNote, WakeAgent, WakeTrial, WakeSearch, WakeAllocation,
+                            CollectCheckpoints, PutAllotment, WakeProvider>;
 
 }  // namespace det::cluster

@@ -23,6 +23,7 @@
 #include "det/agent/shim/shim.h"
 #include "det/agent/slots.h"
 #include "det/config/yaml/yaml.h"
+#include "det/det/database.h"
 #include "det/det/paths.h"
 #include "det/det/slurm_up.h"
 #include "det/http/url.h"
@@ -62,6 +63,9 @@ struct MasterFlags {
   void add_to(CLI::App& app) {
     app.add_option("--dir", options.directory, "Directory for the state of the master")
         ->capture_default_str();
+    app.add_option("--db", options.database,
+                   "PostgreSQL database for the state, as postgres://USER@HOST:PORT/NAME (default: the "
+                   "configuration's, or SQLite in DIR)");
     app.add_option("--host", options.address, "Address to listen on")->capture_default_str();
     app.add_option("--port", options.port, "Port to listen on; 0: any free port")->capture_default_str();
     app.add_option("--cluster-name", options.cluster_name, "Name shown to users")->capture_default_str();
@@ -89,8 +93,13 @@ struct MasterFlags {
     std::error_code ignored;
     options.directory = std::filesystem::absolute(options.directory, ignored);
     options.log = std::make_shared<master::LogRing>();
-    const auto certificate = options.tls_certificate, key = options.tls_key;
+    const auto certificate = options.tls_certificate, key = options.tls_key, database = options.database;
+    if (!database.empty()) {
+      DET_TRY([[maybe_unused]] const auto named, check_database(database).map([] { return true; }));
+    }
     DET_TRY([[maybe_unused]] const auto read, read_config_file().map([] { return true; }));
+    if (!database.empty()) options.database = database;
+    if (!options.database.empty()) options.database = with_password(options.database);
     if (!certificate.empty() || !key.empty()) options.tls_certificate = certificate, options.tls_key = key;
     DET_TRY([[maybe_unused]] const auto whole,
             master::check_tls_files(options.tls_certificate, options.tls_key).map([] { return true; }));
@@ -118,6 +127,8 @@ struct MasterFlags {
       return invalid_argument("the configuration file {} must be a map of settings", config_file);
     options.defaults = document->value.as_object();
     options.configuration = options.defaults;
+    mask_database(options.configuration);
+    DET_TRY(options.database, take_database(options.defaults));
     DET_TRY(options.pools, master::take_pools(options.defaults, options.providers));
     DET_TRY(options.prometheus, master::take_prometheus(options.defaults));
     DET_TRY(options.webhooks, master::take_webhooks(options.defaults));
@@ -199,8 +210,9 @@ struct PilotFlags {
     app.add_option("--pilot", pilot.allotment,
                    "Run for this allotment of a resource pool with a provider, with the token in "
                    "DET_PILOT_TOKEN, and leave when the machine goes back");
-    app.add_option("--node", node, "With --pilot: the number of this machine in the allotment (default: "
-                                   "SLURM_NODEID, or 0)");
+    app.add_option("--node", node,
+                   "With --pilot: the number of this machine in the allotment (default: "
+                   "SLURM_NODEID, or 0)");
     app.add_option("--leave-after", leave_after,
                    "With --pilot: leave when the master has not answered for this many seconds")
         ->capture_default_str()
@@ -211,8 +223,9 @@ struct PilotFlags {
     if (pilot.allotment.empty()) return {};
     const char* token = std::getenv("DET_PILOT_TOKEN");
     if (token == nullptr || *token == '\0')
-      return invalid_argument("--pilot needs the token of the allotment in the environment variable "
-                              "DET_PILOT_TOKEN");
+      return invalid_argument(
+          "--pilot needs the token of the allotment in the environment variable "
+          "DET_PILOT_TOKEN");
     pilot.token = token;
     ::unsetenv("DET_PILOT_TOKEN");  // not for the tasks
     const char* slurm = std::getenv("SLURM_NODEID");
@@ -258,6 +271,12 @@ void reload_certificate_on(asio::signal_set& hangup, master::Master& server) {
 
 /// Serves until SIGINT or SIGTERM. `ready` is called with the port.
 int serve(master::MasterOptions options, const std::function<void(master::Master&)>& ready) {
+  if (!options.database.empty()) {
+    auto store = open_database(options);
+    if (!store) return failed(store.error());
+    if (*store == nullptr) return 0;  // stopped while another master led
+    options.store = std::move(*store);
+  }
   asio::io_context context(1);
   auto opened = master::Master::open(context.get_executor(), std::move(options));
   if (!opened) return failed(opened.error());
@@ -461,7 +480,8 @@ int agent(std::vector<std::string> arguments) {
   if (is_pilot) {  // nobody comes back to what it kept
     std::error_code ignored;
     std::filesystem::remove_all(directory, ignored);
-    std::filesystem::remove(directory.string() + ".pem", ignored);  // beside it: tasks do not see the directory
+    std::filesystem::remove(directory.string() + ".pem",
+                            ignored);  // beside it: tasks do not see the directory
   }
   return code;
 }

@@ -17,6 +17,7 @@ int master(std::vector<std::string> arguments);
 int agent(std::vector<std::string> arguments);
 int shim(std::vector<std::string> arguments);
 int backup(std::vector<std::string> arguments);
+int migrate(std::vector<std::string> arguments);
 
 /// Parses the arguments. Prints the help or an error and returns the exit code if the command must not run.
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments);

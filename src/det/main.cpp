@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
       {"master", "Start a master", commands::master},
       {"agent", "Start an agent", commands::agent},
       {"backup", "Back up the state of a master, even while it runs", commands::backup},
+      {"migrate", "Copy the state of a master from SQLite to PostgreSQL, or back", commands::migrate},
       {"shim", "Run the task that a directory describes (started by agents)", commands::shim,
        /*hidden=*/true},
   };

@@ -17,9 +17,11 @@ namespace {
 
 Result<void> write_private(const std::filesystem::path& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written = file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const bool written =
+      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (file >= 0) ::close(file);
-  if (!written) return fail(ErrorCode::Unavailable, "cannot write {}: {}", path.string(), std::strerror(errno));
+  if (!written)
+    return fail(ErrorCode::Unavailable, "cannot write {}: {}", path.string(), std::strerror(errno));
   return {};
 }
 
@@ -35,7 +37,8 @@ std::string line_of(const std::filesystem::path& path) {
 void SlurmUp::add_to(CLI::App& app) {
   const std::string group = "Slurm";
   app.add_flag("--slurm", wanted_,
-               "Run trials on machines of Slurm instead of this one; needs no administrator. Start it on a login node")
+               "Run trials on machines of Slurm instead of this one; needs no administrator. Start it on a "
+               "login node")
       ->group(group);
   const auto add = [&](const char* name, auto& into, const char* text) {
     return app.add_option(name, into, text)->needs("--slurm")->group(group);
@@ -46,13 +49,16 @@ void SlurmUp::add_to(CLI::App& app) {
   add("--gres", settings_.gres, "Generic resources of each node, such as gpu:4");
   add("--cpus-per-node", settings_.cpus_per_node, "CPUs of each node");
   add("--mem", settings_.mem, "Memory of each node, such as 64G");
-  add("--slots-per-node", settings_.limits.slots_per_node, "Slots of each node: its GPUs, or parts of its CPUs")
+  add("--slots-per-node", settings_.limits.slots_per_node,
+      "Slots of each node: its GPUs, or parts of its CPUs")
       ->capture_default_str();
   add("--min-nodes", settings_.limits.min_nodes, "Nodes that are kept")->capture_default_str();
   add("--max-nodes", settings_.limits.max_nodes, "Most nodes at once")->capture_default_str();
   add("--time-limit", time_limit_, "Time limit of each job, such as 04:00:00; trials go on in the next job");
-  add("--idle-timeout", idle_timeout_, "A node that ran nothing for so long goes back")->capture_default_str();
-  add("--prologue", settings_.prologue, "Shell commands on each node before trials, such as 'module load cuda'");
+  add("--idle-timeout", idle_timeout_, "A node that ran nothing for so long goes back")
+      ->capture_default_str();
+  add("--prologue", settings_.prologue,
+      "Shell commands on each node before trials, such as 'module load cuda'");
   add("--sbatch-option", settings_.extra, "Further option of sbatch, such as --exclusive; may be repeated");
 }
 
@@ -81,7 +87,8 @@ Result<void> SlurmUp::prepare(master::MasterOptions& options, bool port_given, b
   directory_ = options.directory;
   std::error_code error;
   std::filesystem::create_directories(directory_, error);
-  if (error) return fail(ErrorCode::Unavailable, "cannot create {}: {}", directory_.string(), error.message());
+  if (error)
+    return fail(ErrorCode::Unavailable, "cannot create {}: {}", directory_.string(), error.message());
   if (!address_given) options.address = "0.0.0.0";
   host_ = boost::asio::ip::host_name();
   if (!port_given) {
@@ -92,8 +99,8 @@ Result<void> SlurmUp::prepare(master::MasterOptions& options, bool port_given, b
     options.tls_certificate = (directory_ / "master.pem").string();
     options.tls_key = (directory_ / "master.key").string();
     if (!std::filesystem::exists(options.tls_key)) {
-      const auto made = http::make_self_signed(options.tls_certificate, options.tls_key,
-                                               {host_, "localhost", "127.0.0.1"});
+      const auto made =
+          http::make_self_signed(options.tls_certificate, options.tls_key, {host_, "localhost", "127.0.0.1"});
       if (!made) return made;
     }
   }
@@ -109,7 +116,8 @@ Result<void> SlurmUp::prepare(master::MasterOptions& options, bool port_given, b
   if (const auto path = default_python_path(); !path.empty())
     settings.agent_options.insert(settings.agent_options.end(), {"--python-path", path});
   options.pools.pools.clear();
-  options.pools.pools.push_back({.name = "default", .elastic = settings.limits, .provider = describe(settings)});
+  options.pools.pools.push_back(
+      {.name = "default", .elastic = settings.limits, .provider = describe(settings)});
   options.providers.insert_or_assign("default", std::move(settings));
   return {};
 }

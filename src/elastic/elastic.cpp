@@ -192,13 +192,21 @@ class Planner {
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
       const auto& a = allotment(i);
       if (!takes_work(a) || released_.contains(i) || is_used(i)) continue;
-      if (nodes_staying_ - a.nodes < limits_.min_nodes) continue;
+      if (is_of_minimum(a)) continue;
       if (a.state != State::Running && now_ - a.requested >= kWithdrawAfter * kSecond)
         release(i, "nobody needs it any more");
       else if (a.state == State::Running && all_idle(i) &&
                now_ - idle_since(i) >= limits_.idle_timeout * kSecond)
         release(i, fmt::format("idle for {} s", limits_.idle_timeout));
     }
+  }
+
+  /// Whether the pool would have fewer nodes than its minimum without it, and could not do with fewer.
+  bool is_of_minimum(const Allotment& a) const {
+    const int missing = limits_.min_nodes - (nodes_staying_ - a.nodes);
+    if (missing <= 0) return false;
+    const int jobs = (missing + limits_.nodes_per_job - 1) / limits_.nodes_per_job;
+    return a.nodes <= jobs * limits_.nodes_per_job;
   }
 
   void release(std::size_t place, std::string why) {
@@ -252,7 +260,9 @@ class Planner {
 
 }  // namespace
 
-Decision decide(const Pool& pool, Time now) { return Planner(pool, now).run(); }
+Decision decide(const Pool& pool, Time now) {
+  return Planner(pool, now).run();
+}
 
 bool can_fit(const Limits& limits, const Demand& demand) {
   if (demand.slots < 0) return false;

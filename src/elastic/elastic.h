@@ -87,8 +87,8 @@ BOOST_DESCRIBE_STRUCT(Failures, (), (count, last, why))
 /// All that a decision depends on.
 struct Pool {
   Limits limits;
-  bool in_order = false;         ///< no request starts before those ahead of it (FIFO)
-  std::vector<Demand> demands;   ///< in the order of the queue
+  bool in_order = false;        ///< no request starts before those ahead of it (FIFO)
+  std::vector<Demand> demands;  ///< in the order of the queue
   std::vector<Allotment> allotments;
   std::vector<Node> nodes;
   Failures failures;
@@ -104,7 +104,7 @@ struct Decision {
   std::vector<int> requests;         ///< the nodes of each new allotment
   std::vector<Release> releases;     ///< allotments to be given back
   std::vector<std::string> leaving;  ///< allotments whose end is near
-  std::string why_not_more;          ///< while somebody waits; empty: more was asked for, or nobody needs more
+  std::string why_not_more;  ///< while somebody waits; empty: more was asked for, or nobody needs more
 };
 
 /// What to do now. Pure: the same pool and time give the same decision; nothing is kept between calls.

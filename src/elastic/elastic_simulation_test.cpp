@@ -1,6 +1,6 @@
-// A pool and an engine that grants late, in part of what was asked, or never; that kills jobs, loses nodes and
-// ends allotments at their time limit. Each from a seed, in virtual time; trials come and go. A failing seed
-// replays exactly:
+// A pool and an engine that grants late, in part of what was asked, or never; that kills jobs, loses nodes
+// and ends allotments at their time limit. Each from a seed, in virtual time; trials come and go. A failing
+// seed replays exactly:
 //
 //     DET_SEED=17 ctest -R ElasticSimulation
 
@@ -32,13 +32,13 @@ class World {
                     .grace_period = 10 + pick(20),
                     .start_timeout = 30};
     pool_.in_order = pick(2) == 0;
-    time_limit_ = 100 + pick(400);
+    time_limit_ = pick(2) == 0 ? 100 + pick(400) : 1'000'000;  // or none
   }
 
   /// What went wrong; empty: nothing.
   std::string run() {
     int quiet = 0;  // seconds since the last trial ended
-    for (int second = 0; second < 30'000 && quiet < 2'000 && wrong_.empty(); ++second) {
+    for (int second = 0; second < 30'000 && (quiet < 700 || !calm_) && wrong_.empty(); ++second) {
       now_ = now_ + kTick;
       calm_ = second > 1'000;
       quiet = waiting_.empty() && running_.empty() ? quiet + 1 : 0;
@@ -49,8 +49,7 @@ class World {
       decide_and_apply();
       check();
     }
-    if (wrong_.empty() && !waiting_.empty())
-      wrong_ = "a trial waits for ever";
+    if (wrong_.empty() && !waiting_.empty()) wrong_ = "a trial waits for ever";
     if (wrong_.empty() && nodes(true) > pool_.limits.min_nodes + pool_.limits.nodes_per_job)
       wrong_ = "nodes outlive their need";
     return wrong_;
@@ -59,15 +58,15 @@ class World {
  private:
   struct Trial {
     int slots = 1;
-    std::int64_t left = 0;  ///< seconds of work
+    std::int64_t left = 0;            ///< seconds of work
     std::map<std::string, int> on{};  ///< by agent
   };
   struct Job {
     int nodes = 1;
     bool running = false, dead = false;
-    bool never = false;      ///< it stays in the queue until it is cancelled
-    bool broken = false;     ///< its agents never join
-    std::int64_t wait = 0;   ///< until it is granted
+    bool never = false;     ///< it stays in the queue until it is cancelled
+    bool broken = false;    ///< its agents never join
+    std::int64_t wait = 0;  ///< until it is granted
     Time ends;
   };
   int pick(int n) { return static_cast<int>(random_.below(n)); }
@@ -82,8 +81,7 @@ class World {
   void submit() {
     const auto& limits = pool_.limits;
     const int slots = pick(4) == 0 ? limits.slots_per_node * (1 + pick(3)) : 1 + pick(limits.slots_per_node);
-    for (int i = 1 + pick(4); i > 0; --i)
-      waiting_.push_back({.slots = slots, .left = 5 + pick(60)});
+    for (int i = 1 + pick(4); i > 0; --i) waiting_.push_back({.slots = slots, .left = 5 + pick(60)});
   }
 
   void engine() {
@@ -164,7 +162,8 @@ class World {
     for (auto& trial : running_) {
       bool leaves = false;
       for (const auto& a : pool_.allotments)
-        for (const auto& share : trial.on) leaves = leaves || (a.leaving && share.first.starts_with(a.id + "-"));
+        for (const auto& share : trial.on)
+          leaves = leaves || (a.leaving && share.first.starts_with(a.id + "-"));
       if (--trial.left <= 0 || leaves) {
         free(trial);
         if (leaves && trial.left > 0) waiting_.insert(waiting_.begin(), trial);
@@ -201,7 +200,8 @@ class World {
     const int each = std::min(trial.slots, per_node);
     const int wanted = (trial.slots + per_node - 1) / per_node;
     for (auto& node : pool_.nodes)
-      if (usable(node) && node.free >= each && static_cast<int>(chosen.size()) < wanted) chosen.push_back(&node);
+      if (usable(node) && node.free >= each && static_cast<int>(chosen.size()) < wanted)
+        chosen.push_back(&node);
     if (static_cast<int>(chosen.size()) < wanted) return false;
     for (auto* node : chosen) {
       node->free -= each;
@@ -259,7 +259,7 @@ class World {
 TEST(ElasticSimulation, EveryTrialRunsAndNoNodeOutlivesItsNeed) {
   const auto* given = std::getenv("DET_SEED");
   const std::uint32_t first = given == nullptr ? 1 : static_cast<std::uint32_t>(std::atoi(given));
-  const std::uint32_t last = given == nullptr ? 40 : first;
+  const std::uint32_t last = given == nullptr ? 20 : first;
   for (auto seed = first; seed <= last; ++seed)
     ASSERT_EQ(World(seed, Mutant::None).run(), "") << "DET_SEED=" << seed;
 }

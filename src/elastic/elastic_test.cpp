@@ -6,10 +6,14 @@ namespace det::elastic {
 namespace {
 
 constexpr Time kNow{1'000'000 * kSecond};
-Time ago(std::int64_t seconds) { return kNow + -seconds * kSecond; }
+Time ago(std::int64_t seconds) {
+  return kNow + -seconds * kSecond;
+}
 
 /// Four nodes of two slots at most.
-Pool pool() { return {.limits = {.max_nodes = 4, .slots_per_node = 2}}; }
+Pool pool() {
+  return {.limits = {.max_nodes = 4, .slots_per_node = 2}};
+}
 
 std::vector<Demand> trials(int count, int slots) {
   return std::vector<Demand>(static_cast<std::size_t>(count), Demand{.slots = slots});
@@ -40,18 +44,18 @@ TEST(Elastic, AsksForAsManyNodesAsTheRequestsThatWaitNeed) {
     Requests asked;
   };
   const std::vector<Case> cases = {
-      {"nobody waits",                   {},                    {}},
-      {"one slot",                       trials(1, 1),          {1}},
-      {"two of one slot share a node",   trials(2, 1),          {1}},
-      {"three of one slot",              trials(3, 1),          {1, 1}},
-      {"two whole nodes",                trials(2, 2),          {1, 1}},
-      {"more than the pool may have",    trials(20, 1),         {1, 1, 1, 1}},
-      {"a gang of two nodes is one job", trials(1, 4),          {2}},
-      {"two gangs",                      trials(2, 4),          {2, 2}},
-      {"a gang larger than the pool",    trials(1, 10),         {}},
-      {"a gang that leaves a slot over", trials(1, 3),          {}},
-      {"a task without slots",           trials(1, 0),          {1}},
-      {"one node has too few slots",     {{.slots = 4, .single_node = true}}, {}},
+      {"nobody waits", {}, {}},
+      {"one slot", trials(1, 1), {1}},
+      {"two of one slot share a node", trials(2, 1), {1}},
+      {"three of one slot", trials(3, 1), {1, 1}},
+      {"two whole nodes", trials(2, 2), {1, 1}},
+      {"more than the pool may have", trials(20, 1), {1, 1, 1, 1}},
+      {"a gang of two nodes is one job", trials(1, 4), {2}},
+      {"two gangs", trials(2, 4), {2, 2}},
+      {"a gang larger than the pool", trials(1, 10), {}},
+      {"a gang that leaves a slot over", trials(1, 3), {}},
+      {"a task without slots", trials(1, 0), {1}},
+      {"one node has too few slots", {{.slots = 4, .single_node = true}}, {}},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.title);
@@ -120,13 +124,13 @@ TEST(Elastic, GivesBackWhatNobodyNeeds) {
     bool released;
   };
   const std::vector<Case> cases = {
-      {"a request",                    State::Pending,   0, 0, {},           true},
-      {"a request that somebody needs", State::Pending,  0, 0, trials(1, 1), false},
-      {"a node idle for long",         State::Running, 300, 0, {},           true},
-      {"a node idle for a moment",     State::Running, 299, 0, {},           false},
-      {"an idle node of the minimum",  State::Running, 300, 1, {},           false},
-      {"a request of the minimum",     State::Pending,   0, 1, {},           false},
-      {"a busy node",                  State::Running,  -1, 0, {},           false},
+      {"a request", State::Pending, 0, 0, {}, true},
+      {"a request that somebody needs", State::Pending, 0, 0, trials(1, 1), false},
+      {"a node idle for long", State::Running, 300, 0, {}, true},
+      {"a node idle for a moment", State::Running, 299, 0, {}, false},
+      {"an idle node of the minimum", State::Running, 300, 1, {}, false},
+      {"a request of the minimum", State::Pending, 0, 1, {}, false},
+      {"a busy node", State::Running, -1, 0, {}, false},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.title);
@@ -226,9 +230,9 @@ TEST(Elastic, SaysWhichRequestsCanNeverFit) {
     Demand demand;
     bool fits;
   };
-  const std::vector<Case> cases = {{{.slots = 0}, true},  {{.slots = 4}, true},  {{.slots = 8}, true},
-                                   {{.slots = 6}, false}, {{.slots = 12}, false},
-                                   {{.slots = 8, .single_node = true}, false}};
+  const std::vector<Case> cases = {{{.slots = 0}, true},   {{.slots = 4}, true},
+                                   {{.slots = 8}, true},   {{.slots = 6}, false},
+                                   {{.slots = 12}, false}, {{.slots = 8, .single_node = true}, false}};
   for (const auto& c : cases) EXPECT_EQ(can_fit(limits, c.demand), c.fits) << c.demand.slots;
 }
 

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/address.hpp>
-#include <boost/asio/ip/host_name.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -18,12 +17,13 @@
 
 #include "det/checkpoint/storage.h"
 #include "det/http/server/server.h"
-#include "det/http/url.h"
 #include "det/master/checkpoints/collector.h"
+#include "det/master/elastic/add_providers.h"
 #include "det/master/elastic/provisioner.h"
 #include "det/master/experiments/experiment_actions.h"
 #include "det/master/identity/request_limits.h"
 #include "det/master/identity/secret.h"
+#include "det/master/identity/secret_files.h"
 #include "det/master/ledger/even_clock.h"
 #include "det/master/logs/log_ring.h"
 #include "det/master/models/registry.h"
@@ -62,10 +62,6 @@ void make_own_checkpoint_storage(const std::filesystem::path& place, const std::
   }
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::size_t kUploadBytesMax = std::size_t{128} << 20;
 constexpr std::size_t kReportBytesMax = std::size_t{16} << 20;
 
@@ -85,22 +81,6 @@ std::string setting(store::Store& store, const std::string& key, std::string (*m
   return value;
 }
 
-/// A secret in a file that only its owner can read, made at the first start.
-Result<std::string> secret_in(const std::filesystem::path& file, const char* what, const char* prefix) {
-  if (std::ifstream in(file); in) {
-    std::string token;
-    std::getline(in, token);
-    if (!token.empty()) return token;
-  }
-  const auto token = prefix + random_secret();
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0 || ::write(fd, token.data(), token.size()) != static_cast<ssize_t>(token.size()) ||
-      ::fsync(fd) != 0)
-    return fail(ErrorCode::Unavailable, "cannot write {} to {}", what, file.string());
-  ::close(fd);
-  return token;
-}
-
 std::size_t body_limit(const http::Request& head) {
   for (const auto* path : {"/api/v1/experiments", "/api/v1/commands", "/api/v1/notebooks", "/api/v1/shells",
                            "/api/v1/tensorboards"})
@@ -112,7 +92,7 @@ std::size_t body_limit(const http::Request& head) {
 
 class Server final : public Master {
  public:
-  Server(asio::any_io_executor strand, MasterOptions options, std::unique_ptr<store::Store> store,
+  Server(asio::any_io_executor strand, MasterOptions options, std::shared_ptr<store::Store> store,
          std::string token, std::shared_ptr<const http::TlsIdentity> identity)
       : strand_(strand),
         options_(std::move(options)),
@@ -122,7 +102,9 @@ class Server final : public Master {
         pool_(4),
         ledger_(strand, *store_, EvenClock(wall_clock, steady_time)),
         auth_(ledger_, *store_,
-              {.task_key = setting(*store_, "task_key", random_secret), .agent_token = agent_token_, .first_password = options_.first_password}),
+              {.task_key = setting(*store_, "task_key", random_secret),
+               .agent_token = agent_token_,
+               .first_password = options_.first_password}),
         registry_(*store_),
         workspaces_(*store_),
         roles_(*store_, options_.authz),
@@ -288,62 +270,15 @@ class Server final : public Master {
     return shown;
   }
 
-  /// What pilots are told of this master.
-  Result<PilotSettings> pilot_settings(const std::string& pool, const ProviderSettings& settings) const {
-    PilotSettings pilot{.master_url = settings.master_url, .log_dir = settings.log_dir};
-    boost::system::error_code ignored;
-    const auto address = asio::ip::make_address(options_.address, ignored);
-    if (pilot.master_url.empty() && address.is_loopback() && settings.type != ProviderType::Process)
-      return failed_precondition(
-          "resource pool {}: its machines cannot reach a master that listens on {}; start it with --host, or name "
-          "where they reach it in provider.master_url",
-          pool, options_.address);
-    if (pilot.master_url.empty()) {
-      http::Url url;
-      url.host = address.is_unspecified() ? asio::ip::host_name() : options_.address;
-      url.port = port();
-      url.tls = identity_ != nullptr;
-      pilot.master_url = url.text();
-    }
-    if (identity_ && pilot.master_url.starts_with("https:")) {
-      std::ifstream file(options_.tls_certificate);
-      pilot.certificate.assign(std::istreambuf_iterator<char>(file), {});
-      const auto url = http::parse_url(pilot.master_url);
-      const auto& names = identity_->names();
-      if (url && !names.empty() && std::ranges::find(names, url->host) == names.end())
-        pilot.certificate_name = names.front();
-    }
-    if (pilot.log_dir.empty()) {
-      const auto directory = options_.directory / "allotments";
-      std::error_code error;
-      std::filesystem::create_directories(directory, error);
-      if (error)
-        return fail(ErrorCode::Unavailable, "cannot create {}: {}", directory.string(), error.message());
-      pilot.log_dir = directory.string();
-    }
-    return pilot;
-  }
-
-  /// An engine that cannot serve its pool is said at the start; it may come back, so the master goes on.
   Result<void> start_providers() {
     if (options_.providers.empty() && ledger_.cluster().allotments().empty()) return {};
     provisioner_ = std::make_unique<Provisioner>(strand_, ledger_, auth_, services_.cluster_id);
     services_.provisioner = provisioner_.get();
-    for (const auto& [pool, given] : options_.providers) {
-      auto settings = given;
-      // A machine by SSH is given a copy, and an image has its own.
-      if (settings.program.empty() && settings.type != ProviderType::Ssh &&
-          settings.type != ProviderType::Kubernetes)
-        settings.program = std::filesystem::read_symlink("/proc/self/exe").string();
-      DET_TRY(const auto pilot, pilot_settings(pool, settings));
-      auto provider = make_provider(settings, pilot);
-      if (const auto fine = provider->check(); !fine) {
-        if (fine.error().code() != ErrorCode::Unavailable)
-          return failed_precondition("resource pool {}: {}", pool, fine.error().message());
-        spdlog::warn("resource pool {}: {}", pool, fine.error().message());
-      }
-      provisioner_->add(pool, std::move(provider));
-    }
+    const auto certificate = identity_ ? options_.tls_certificate : "";
+    const MasterAddress address{options_.address, port(), certificate, certificate_names(),
+                                options_.directory};
+    DET_TRY([[maybe_unused]] const auto added,
+            add_providers(*provisioner_, options_.providers, address).map([] { return true; }));
     provisioner_->start();
     return {};
   }
@@ -356,6 +291,9 @@ class Server final : public Master {
     if (store_->disk_full() && changes_something(operation))
       co_return fail(ErrorCode::Unavailable,
                      "the disk of the master is full; nothing was changed. Free some space and retry");
+    if (store_->unreachable() && changes_something(operation))
+      co_return fail(ErrorCode::Unavailable,
+                     "the database server cannot be reached; nothing was changed. Retry in a moment");
     co_return co_await check_rights(services_, operation, request, principal);
   }
 
@@ -488,7 +426,7 @@ class Server final : public Master {
 
   asio::any_io_executor strand_;
   MasterOptions options_;
-  std::unique_ptr<store::Store> store_;
+  std::shared_ptr<store::Store> store_;
   std::string agent_token_;
   std::shared_ptr<const http::TlsIdentity> identity_;  // null: plain HTTP
   asio::thread_pool pool_;
@@ -530,9 +468,18 @@ Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, Maste
   if (failed)
     return fail(ErrorCode::Unavailable, "cannot create the directory {}: {}", options.directory.string(),
                 failed.message());
-  store::SqliteOptions where{.path = options.directory / "determined.db",
-                             .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};
-  DET_TRY(auto store, store::open_sqlite(std::move(where)));
+  auto store = std::move(options.store);
+  if (store) {
+    if (std::filesystem::exists(options.directory / "determined.db", failed))
+      spdlog::warn("{} is not used: the state is in PostgreSQL. 'det migrate' copies it there",
+                   (options.directory / "determined.db").string());
+    DET_TRY([[maybe_unused]] const auto shared,
+            share_secrets(*store, options.directory).map([] { return true; }));
+  } else {
+    store::SqliteOptions where{.path = options.directory / "determined.db",
+                               .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};
+    DET_TRY(store, store::open_sqlite(std::move(where)));
+  }
   DET_TRY(auto token, secret_in(options.directory / "agent.token", "the agents' token", "det_agent_"));
   if (options.webhooks.signing_key.empty()) {
     DET_TRY(options.webhooks.signing_key,

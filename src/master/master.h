@@ -18,6 +18,10 @@
 #include "det/master/logs/log_retention.h"
 #include "det/master/webhooks/webhook_settings.h"
 
+namespace det::store {
+class Store;
+}
+
 namespace det::master {
 
 class LogRing;
@@ -25,6 +29,9 @@ class Proxies;
 
 struct MasterOptions {
   std::filesystem::path directory;  ///< everything that the master keeps
+  /// A PostgreSQL database instead of a file there; then `store` is open on it.
+  std::string database{};
+  std::shared_ptr<store::Store> store{};
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;  ///< 0: any free one
   std::string cluster_name = "determined";
@@ -38,14 +45,14 @@ struct MasterOptions {
   bool launch_error = false;  ///< refuse experiments that no agent could ever run
   /// Whether roles are enforced; see docs/guide/teams.md.
   access::Mode authz = access::Mode::Basic;
-  int audit_days = 90;                       ///< how long the audit log remembers
-  cluster::Pools pools{};                    ///< what take_pools finds in the configuration
+  int audit_days = 90;                                  ///< how long the audit log remembers
+  cluster::Pools pools{};                               ///< what take_pools finds in the configuration
   std::map<std::string, ProviderSettings> providers{};  ///< … of pools whose machines an engine gives
-  bool prometheus = true;                    ///< whether /metrics and /prom/… are there
-  WebhookSettings webhooks{};                ///< the same of take_webhooks
-  LogRetention log_retention{};              ///< the same of take_log_retention
-  std::int64_t checkpoint_undo_seconds = 0;  ///< how long deleted checkpoints can be brought back
-  access::RateLimit::Limits rate_limit{};    ///< of each user's requests
+  bool prometheus = true;                               ///< whether /metrics and /prom/… are there
+  WebhookSettings webhooks{};                           ///< the same of take_webhooks
+  LogRetention log_retention{};                         ///< the same of take_log_retention
+  std::int64_t checkpoint_undo_seconds = 0;             ///< how long deleted checkpoints can be brought back
+  access::RateLimit::Limits rate_limit{};               ///< of each user's requests
   /// Of the users that the first start creates.
   std::string first_password{};
   /// Files in PEM form, both or neither: with them the port speaks HTTPS only.

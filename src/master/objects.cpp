@@ -184,7 +184,7 @@ api::Experiment to_api(Services& s, const experiment::ExperimentRecord& r) {
   if (const auto* hparams = r.config.if_contains("hyperparameters")) e.hyperparameters = *hparams;
   e.config = config::masked(r.config);
   e.original_config = r.original_config;
-  e.git = r.git;
+  e.git = {r.git};
   return e;
 }
 

@@ -50,10 +50,10 @@ struct Services {
   asio::thread_pool& pool;
   json::object defaults;  ///< under every experiment's configuration: checkpoint_storage …
   std::string cluster_id, cluster_name, master_id, version;
-  bool launch_error = false;       ///< refuse what no agent could ever run
-  bool https = false;              ///< the master's own port speaks TLS
-  LogRetention log_retention{};    ///< where nobody said otherwise
-  std::shared_ptr<LogRing> log{};  ///< the master's own log; may be null
+  bool launch_error = false;           ///< refuse what no agent could ever run
+  bool https = false;                  ///< the master's own port speaks TLS
+  LogRetention log_retention{};        ///< where nobody said otherwise
+  std::shared_ptr<LogRing> log{};      ///< the master's own log; may be null
   Provisioner* provisioner = nullptr;  ///< null: no pool has a provider
   /// Where the ranks of each agent are reached by those of others, as the agents say.
   std::map<std::string, std::string> agent_addresses{};

@@ -164,12 +164,12 @@ class MasterTest : public ::testing::Test {
   std::unique_ptr<boost::asio::io_context> context_;
   std::unique_ptr<Master> master_;
   std::shared_ptr<LogRing> log_;
-  WebhookSettings webhooks_;                  ///< from the next start on
-  access::Mode authz_ = access::Mode::Basic;  ///< of the next start
-  access::RateLimit::Limits rate_limit_{};    ///< the same
-  cluster::Pools pools_{};                    ///< the same
+  WebhookSettings webhooks_;                             ///< from the next start on
+  access::Mode authz_ = access::Mode::Basic;             ///< of the next start
+  access::RateLimit::Limits rate_limit_{};               ///< the same
+  cluster::Pools pools_{};                               ///< the same
   std::map<std::string, ProviderSettings> providers_{};  ///< the same
-  std::int64_t undo_seconds_ = 0;             ///< the same
+  std::int64_t undo_seconds_ = 0;                        ///< the same
   std::thread thread_;
   http::Url url_;
   std::string user_, admin_;

@@ -243,14 +243,18 @@ TEST_P(Scenarios, GoAsWritten) {
 
 std::vector<std::filesystem::path> scenario_files() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(DET_SCENARIOS))
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(DET_SCENARIOS))
     if (entry.path().extension() == ".scenario") files.push_back(entry.path());
   std::ranges::sort(files);
   return files;
 }
 
-INSTANTIATE_TEST_SUITE_P(, Scenarios, ::testing::ValuesIn(scenario_files()),
-                         [](const auto& info) { return info.param.stem().string(); });
+INSTANTIATE_TEST_SUITE_P(, Scenarios, ::testing::ValuesIn(scenario_files()), [](const auto& info) {
+  auto path = std::filesystem::relative(info.param, DET_SCENARIOS);
+  auto name = path.replace_extension().string();
+  std::ranges::replace(name, '/', '_');
+  return name;
+});
 
 }  // namespace
 }  // namespace det::scheduler

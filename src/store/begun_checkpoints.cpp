@@ -1,6 +1,6 @@
 #include "det/store/begun_checkpoints.h"
 
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 
 namespace det::store {
 namespace {

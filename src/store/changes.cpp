@@ -64,7 +64,7 @@ void ChangeWriter::apply(const Change& change) {
             drop_begun_checkpoint(connection_, c.record.uuid);
           },
           [&](const PutTask& c) { put_task(connection_, c.record); },
-          [&](const AddMetrics& c) { apply_one(c); },
+          [&](const AddMetrics& c) { metrics_.add(c); },
           [&](const RewindTrial& c) { metrics_.rewind(c); },
           [&](const AddLogs& c) { logs_.add(c); },
           [&](const AddOwnLogs& c) { logs_.add(c); },
@@ -78,6 +78,7 @@ void ChangeWriter::apply(const Change& change) {
           [&](const PutTemplate& c) { put_template(connection_, c.record); },
           [&](const DeleteTemplate& c) { delete_template(connection_, c.name); },
           [&](const DeleteExperiment& c) {
+            metrics_.settle();
             delete_log_hits(connection_, c.id);
             delete_log_retention(connection_, c.id);
             delete_experiment(connection_, c.id);
@@ -133,18 +134,11 @@ void ChangeWriter::apply_one(const SaveSnapshot& save) {
   events_.forget();
 }
 
-void ChangeWriter::apply_one(const AddMetrics& add) {
-  auto stored = metrics_.add(add.record);
-  if (stored || !add.refused) return;
-  refusals_.push_back([&add, error = std::move(stored).error()] { add.refused(error); });
-}
-
 void ChangeWriter::forget() {
   last_sequence_ = read_last_sequence(connection_);
   events_.forget();
   metrics_.forget();
   logs_.forget();
-  refusals_.clear();
 }
 
 std::size_t approximate_bytes(const Change& change) {

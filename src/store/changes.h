@@ -6,7 +6,7 @@
 #include "det/store/metrics/metric_rows.h"
 #include "det/store/rows/event_rows.h"
 #include "det/store/rows/log_rows.h"
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 namespace det::store {
@@ -16,24 +16,26 @@ class ChangeWriter {
  public:
   explicit ChangeWriter(Connection& connection);
 
-  /// Requires: sequences of events ascend. Throws SqliteError.
+  /// Requires: sequences of events ascend. Throws SqlError.
   void apply(const Change& change);
+  /// At the end of each transaction, whose changes must still live.
+  void finish() { metrics_.settle(); }
   /// What AddMetrics has to tell since the last call; valid while the changes live.
-  std::vector<std::function<void()>> take_refusals() { return std::exchange(refusals_, {}); }
+  std::vector<std::function<void()>> take_refusals() { return metrics_.take_refusals(); }
+  /// Whether blocks of metrics became stale since the last call.
+  bool take_stale() { return metrics_.take_stale(); }
   /// Forgets what it remembers of the database, after a rollback.
   void forget();
 
  private:
   void apply_one(const AppendEvent& append);
   void apply_one(const SaveSnapshot& save);
-  void apply_one(const AddMetrics& add);
 
   Connection& connection_;
   std::int64_t last_sequence_;
   EventPruner events_;
   MetricWriter metrics_;
   LogWriter logs_;
-  std::vector<std::function<void()>> refusals_;
 };
 
 /// About how much memory a change takes, for the bounds of the queue.

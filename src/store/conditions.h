@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 namespace det::store {
@@ -14,13 +14,18 @@ namespace det::store {
 /// text; values are always parameters.
 class Conditions {
  public:
-  using Value = std::variant<std::int64_t, std::string>;
+  struct Raw {
+    std::string bytes;
+  };
+  using Value = std::variant<std::int64_t, std::string, Raw>;
+
+  explicit Conditions(const Connection& connection) : dialect_(&connection.dialect()) {}
 
   /// `sql` holds a `?` for the value.
   void add(std::string_view sql, Value value);
   /// `sql` holds a `?` for each value, in this order.
   void add_all(std::string_view sql, std::vector<Value> values);
-  /// Nothing is added for an empty list: it means "any".
+  /// Nothing is added for an empty list: it means "any". All values are of one kind.
   void add_in(std::string_view column, std::vector<Value> values, bool negated = false);
 
   std::string where() const { return text_; }
@@ -28,6 +33,7 @@ class Conditions {
 
  private:
   void begin() { text_ += text_.empty() ? "WHERE " : "  AND "; }
+  const Dialect* dialect_;
   std::string text_;
   std::vector<Value> values_;
 };

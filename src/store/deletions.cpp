@@ -1,7 +1,7 @@
 #include "det/store/deletions.h"
 
 #include "det/store/document.h"
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 
 namespace det::store {
 namespace {

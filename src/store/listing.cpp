@@ -11,24 +11,24 @@ constexpr std::string_view kNumTrials = "(SELECT COUNT(*) FROM trials WHERE expe
 constexpr std::string_view kCheckpointCount =
     "(SELECT COUNT(*) FROM checkpoints WHERE experiment_id = experiments.id AND state <> 'Deleted')";
 constexpr std::string_view kCheckpointBytes =
-    "(SELECT COALESCE(SUM(bytes), 0) FROM checkpoints WHERE experiment_id = experiments.id AND state <> "
-    "'Deleted')";
+    "(SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM checkpoints WHERE experiment_id = experiments.id "
+    "AND "
+    "state <> 'Deleted')";
 
-// A column of the best trial. A metric that is not a number is the text 'NaN': it ranks
-// worse than every number.
-std::string of_best_trial(std::string_view column) {
+// A column of the best trial. A metric that is not a number ranks worse than every number.
+std::string of_best_trial(const Dialect& dialect, std::string_view column) {
   return fmt::format(R"sql(
-(CASE WHEN smaller_is_better THEN
+(CASE WHEN smaller_is_better <> 0 THEN
    (SELECT {0} FROM trials WHERE experiment_id = experiments.id AND best_metric IS NOT NULL
-    ORDER BY typeof(best_metric) = 'text', best_metric, id LIMIT 1)
+    ORDER BY {1}, best_metric, id LIMIT 1)
  ELSE
    (SELECT {0} FROM trials WHERE experiment_id = experiments.id AND best_metric IS NOT NULL
-    ORDER BY typeof(best_metric) = 'text', best_metric DESC, id LIMIT 1)
+    ORDER BY {1}, best_metric DESC, id LIMIT 1)
  END))sql",
-                     column);
+                     column, dialect.best_metric_is_nan);
 }
 
-std::string column_of(ExperimentSort sort) {
+std::string column_of(const Dialect& dialect, ExperimentSort sort) {
   switch (sort) {
     case ExperimentSort::Id: return "id";
     case ExperimentSort::Name: return "name";
@@ -45,7 +45,7 @@ std::string column_of(ExperimentSort sort) {
     case ExperimentSort::NumTrials: return std::string(kNumTrials);
     case ExperimentSort::CheckpointCount: return std::string(kCheckpointCount);
     case ExperimentSort::CheckpointSize: return std::string(kCheckpointBytes);
-    case ExperimentSort::BestMetric: return of_best_trial("best_metric");
+    case ExperimentSort::BestMetric: return of_best_trial(dialect, "best_metric");
     case ExperimentSort::Searcher: return "searcher";
     // What still runs has run longest: its end is unknown.
     case ExperimentSort::Duration: return "COALESCE(end_time - start_time, 9e18 - start_time)";
@@ -53,18 +53,21 @@ std::string column_of(ExperimentSort sort) {
   return "id";
 }
 
-Conditions conditions_of(const ExperimentQuery& query) {
-  Conditions conditions;
+Conditions conditions_of(Connection& connection, const ExperimentQuery& query) {
+  const auto& dialect = connection.dialect();
+  Conditions conditions(connection);
   conditions.add_in("state", names_of(query.states));
   if (query.archived) conditions.add("archived = ?", std::int64_t{*query.archived});
   // What is in an archived place is out of sight too, unless somebody looks into that place.
   if (query.archived && !*query.archived && !query.project_id)
     conditions.add(R"sql(project_id NOT IN (
-  SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE MAX(p.archived, w.archived) = ?))sql",
+  SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE ? IN (p.archived, w.archived)))sql",
                    std::int64_t{1});
-  if (!query.name.empty()) conditions.add("instr(lower(name), ?) > 0", to_lower(query.name));
+  if (!query.name.empty())
+    conditions.add(fmt::format("{}(lower(name), ?) > 0", dialect.position), to_lower(query.name));
   if (!query.description.empty())
-    conditions.add("instr(lower(description), ?) > 0", to_lower(query.description));
+    conditions.add(fmt::format("{}(lower(description), ?) > 0", dialect.position),
+                   to_lower(query.description));
   for (const auto& label : query.labels)
     conditions.add("id IN (SELECT experiment_id FROM experiment_labels WHERE label = ?)", label);
   conditions.add_in("owner", numbers_of(query.owners));
@@ -73,15 +76,16 @@ Conditions conditions_of(const ExperimentQuery& query) {
     for (const auto owner : word.owners) owners.emplace_back(owner.value());
     const auto text = to_lower(word.text);
     conditions.add_all(
-        R"sql((instr(lower(name), ?) > 0 OR instr(lower(description), ?) > 0 OR id = ?
-   OR owner IN (SELECT value FROM json_each(?))
-   OR id IN (SELECT experiment_id FROM experiment_labels WHERE instr(lower(label), ?) > 0)))sql",
+        fmt::format(R"sql(({0}(lower(name), ?) > 0 OR {0}(lower(description), ?) > 0 OR id = ?
+   OR owner IN {1}
+   OR id IN (SELECT experiment_id FROM experiment_labels WHERE {0}(lower(label), ?) > 0)))sql",
+                    dialect.position, dialect.integers),
         {text, text, word.id.value_or(ExperimentId()).value(), boost::json::serialize(owners), text});
   }
   if (query.project_id) conditions.add("project_id = ?", *query.project_id);
   if (query.projects) {
     json::array projects(query.projects->begin(), query.projects->end());
-    conditions.add("project_id IN (SELECT value FROM json_each(?))", boost::json::serialize(projects));
+    conditions.add(fmt::format("project_id IN {}", dialect.integers), boost::json::serialize(projects));
   }
   conditions.add_in("id", numbers_of(query.ids));
   conditions.add_in("id", numbers_of(query.not_ids), true);
@@ -104,23 +108,24 @@ ExperimentSummary read_row(Query& query) {
 }  // namespace
 
 ExperimentList read_experiment_list(Connection& connection, const ExperimentQuery& wanted) {
-  const auto conditions = conditions_of(wanted);
+  const auto conditions = conditions_of(connection, wanted);
   ExperimentList list;
   list.total = count_rows(connection, "experiments", conditions);
   // The inner query chooses the page; only its rows pay for the sums.
-  const auto column = column_of(wanted.sort);
+  const auto& dialect = connection.dialect();
+  const auto column = column_of(dialect, wanted.sort);
   Query query(connection,
               OneTimeSql{fmt::format(R"sql(
 SELECT id, state, name, description, notes, labels, model_definition_bytes, owner, job_id, resource_pool, start_time,
        end_time, progress, archived, forked_from, error, project_id, searcher, searcher_metric,
-       {}, {}, {}, {}, {}
+       {} AS num_trials, {} AS checkpoint_count, {} AS checkpoint_bytes, {} AS best_metric, {} AS best_trial
 FROM experiments
 WHERE id IN (SELECT id FROM experiments {} {})
 {}
 )sql",
                                      kNumTrials, kCheckpointCount, kCheckpointBytes,
-                                     of_best_trial("best_metric"), of_best_trial("id"), conditions.where(),
-                                     order_by(column, wanted.page.descending) + kLimit,
+                                     of_best_trial(dialect, "best_metric"), of_best_trial(dialect, "id"),
+                                     conditions.where(), order_by(column, wanted.page.descending) + kLimit,
                                      order_by(column, wanted.page.descending))});
   conditions.bind(query);
   bind_page(query, wanted.page, list.total);

@@ -1,6 +1,6 @@
 #include "det/store/log_retention.h"
 
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 
 namespace det::store {
 
@@ -23,7 +23,8 @@ WHERE kind = 'trial' AND id IN (SELECT id FROM trials WHERE experiment_id = ?)
 
 void put_configured_retention(Connection& connection, ExperimentId experiment, std::optional<int> days) {
   if (!days) return;
-  Query(connection, "INSERT OR IGNORE INTO log_retention (kind, id, days) VALUES ('experiment', ?, ?)")
+  Query(connection,
+        "INSERT INTO log_retention (kind, id, days) VALUES ('experiment', ?, ?) ON CONFLICT DO NOTHING")
       .bind(experiment, std::int64_t{*days})
       .run();
 }
@@ -43,7 +44,7 @@ void drop_logs(Connection& connection, const DropLogs& change) {
     Query(connection, R"sql(
 INSERT INTO purges (kind, id, up_to)
 SELECT 'logs', number, last
-FROM (SELECT number, (SELECT MAX(id) FROM logs WHERE task = number) AS last FROM log_tasks WHERE task_id = ?)
+FROM (SELECT number, (SELECT MAX(id) FROM logs WHERE task = number) AS last FROM log_tasks WHERE task_id = ?) AS lasts
 WHERE last IS NOT NULL
 ON CONFLICT (kind, id) DO UPDATE SET up_to = excluded.up_to
 )sql")
@@ -92,7 +93,7 @@ FROM (SELECT k.task_id, k.number,
              (SELECT time FROM logs WHERE id = (SELECT MAX(id) FROM logs WHERE task = k.number)) AS last
       FROM tasks AS t
       JOIN log_tasks AS k ON k.task_id = t.id
-      WHERE t.state = 'Terminated')
+      WHERE t.state = 'Terminated') AS ends
 WHERE last IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM purges WHERE kind IN ('task', 'logs') AND purges.id = number)
 ORDER BY task_id

@@ -25,7 +25,7 @@ struct LogQuery {
   std::optional<std::int64_t> before_id = std::nullopt;  ///< only entries with a smaller id
   std::int64_t limit = 0;                                ///< 0: all
   bool descending = false;
-  std::vector<std::string> agent_ids, container_ids, sources, stdtypes, levels;
+  std::vector<std::string> agent_ids, allocation_ids, container_ids, sources, stdtypes, levels;
   std::vector<int> rank_ids;
   std::optional<Time> before, after;
   std::string search;  ///< substring
@@ -152,6 +152,8 @@ class Store {
   virtual bool overloaded() const = 0;
   /// Whether commits wait for space on the disk.
   virtual bool disk_full() const = 0;
+  /// Whether commits wait for a database server that cannot be reached.
+  virtual bool unreachable() const = 0;
 
   // What a restarted master needs.
   virtual std::optional<Snapshot> latest_snapshot() = 0;
@@ -245,5 +247,20 @@ struct SqliteOptions {
 /// Opens or creates the database, holds a lock on it, and brings its schema up to date. The
 /// destructor finishes what is queued; while the disk is full it gives up what was not acknowledged.
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
+
+struct PostgresOptions {
+  std::string target;  ///< postgres://USER@HOST:PORT/NAME, as libpq takes it
+  std::string holder;  ///< how masters that wait name this one: "host, process 123"
+  /// As in SqliteOptions: the disk of the server is full, or the server cannot be reached.
+  std::function<void(const std::string&)> on_stall;
+  /// Told when another master leads and this one waits; then `give_up` is asked many times a second.
+  std::function<void(const std::string&)> on_wait;
+  std::function<bool()> give_up;
+};
+
+/// Opens the database on a server, waits until this process is the one that leads, and brings the schema up
+/// to date. Should another one take over, this process ends with status 75: nothing that it does can be
+/// stored any more.
+Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options);
 
 }  // namespace det::store

@@ -58,7 +58,7 @@ class Task {
   void set_priority(int priority) { record_.priority = priority; }
 
   Wish submitted();
-  void placed();   ///< it has its slots
+  void placed();           ///< it has its slots
   void running(Time now);  ///< its process runs
   /// Somebody ends it; `why` becomes its exit status: "killed by user ada". The first reason stays. One that
   /// is paused is over at once.

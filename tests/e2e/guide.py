@@ -16,7 +16,7 @@ FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 
 def script_of(text):
     """The page as a shell script that says each command before it runs it and ends at the first that fails."""
-    lines = ["set -e"]
+    lines = ["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"]
     for language, name, body in FENCE.findall(text):
         if name:
             lines += [f"cat > {shlex.quote(name)} <<'END OF THE FILE'", body.rstrip("\n"), "END OF THE FILE"]

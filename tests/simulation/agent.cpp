@@ -11,6 +11,7 @@ SimAgent::SimAgent(World& world, std::string id, int slots, agent::OnDisconnect 
     : world_(world), id_(std::move(id)), slots_(slots), on_disconnect_(on_disconnect) {}
 
 void SimAgent::start() {
+  if (gone_) return;
   ++incarnation_;
   agent::ReconcilerOptions options{
       .session = fmt::format("{}-{}", id_, incarnation_), .slots = {}, .on_disconnect = on_disconnect_};
@@ -56,6 +57,11 @@ void SimAgent::lose_machine() {
     }
 }
 
+void SimAgent::leave_for_ever() {
+  lose_machine();
+  gone_ = true;
+}
+
 void SimAgent::timer() {
   if (!alive()) return;
   if (const auto due = reconciler_->next_deadline(); due && *due <= world_.now)
@@ -83,7 +89,7 @@ void SimAgent::watch_lease() {
       else
         world_.after(kGrace, [this, process = process] { world_.end_process(process, 137, 9); });
     }
-  world_.after(kShimMargin, [this] { watch_lease(); });
+  if (!gone_) world_.after(kShimMargin, [this] { watch_lease(); });
 }
 
 void SimAgent::remember() {

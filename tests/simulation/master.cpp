@@ -179,10 +179,14 @@ void SimMaster::sync(const std::string& agent, const api::SyncRequest& request,
   number = request.sequence;
   liveness_->called(agent, world_.now);
   liveness_->answered(agent, world_.now);
-  if (cluster_->joins(agent, request))
-    apply(
-        cluster::AgentJoined{agent, request.resource_pool, request.hostname, request.version, request.slots},
-        {});
+  const auto allotment = Engine::allotment_of(agent);
+  if (!allotment.empty() && cluster_->allotment(allotment) == nullptr) return;  // its token is dead
+  if (cluster_->joins(agent, request)) {
+    cluster::AgentJoined joined{agent, request.resource_pool, request.hostname, request.version,
+                                request.slots};
+    joined.allotment = allotment;
+    apply(std::move(joined), {});
+  }
   for (auto& event : cluster_->news(agent, request)) {
     if (world_.mutant == Mutant::DuplicateExitCounted)
       if (const auto* exit = std::get_if<cluster::AllocationExited>(&event)) {
@@ -341,6 +345,7 @@ void SimMaster::search_events(ExperimentId id,
 void SimMaster::tick() {
   if (!alive()) return;
   for (auto& event : cluster_->due(world_.now)) apply(std::move(event), {});
+  if (world_.engine) world_.engine->check();
   for (const auto& agent : liveness_->silent(cluster_->agents(), world_.now))
     apply(cluster::AgentSilent{agent}, {});
   const auto patience =

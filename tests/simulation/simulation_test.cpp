@@ -108,7 +108,9 @@ INSTANTIATE_TEST_SUITE_P(, PlantedFault, testing::Values(
     Planted{"agent_forgets_what_it_started",     Mutant::AgentForgetsWhatItStarted,         300},
     Planted{"slot_time_counted_twice",           Mutant::SlotTimeCountedTwice,             5000},
     Planted{"search_events_shown_early",         Mutant::SearchEventsShownEarly,           5000},
-    Planted{"start_before_sync",                 Mutant::StartBeforeSync,                  1000}),
+    Planted{"start_before_sync",                 Mutant::StartBeforeSync,                  1000},
+    Planted{"orphans_kept",                      Mutant::OrphansKept,                       300},
+    Planted{"allotment_end_ignored",             Mutant::AllotmentEndIgnored,               300}),
     [](const auto& info) { return info.param.name; });
 // clang-format on
 

@@ -59,8 +59,11 @@ const std::vector<json::object>& documents() {
 
 }  // namespace
 
-World::World(std::uint64_t seed, Mutant planted)
-    : random(static_cast<std::uint32_t>(seed)), mutant(planted) {}
+World::World(std::uint64_t seed, Mutant planted) : random(static_cast<std::uint32_t>(seed)), mutant(planted) {
+  const bool about_machines = mutant == Mutant::OrphansKept || mutant == Mutant::AllotmentEndIgnored;
+  if (seed % 4 == 2 || about_machines)
+    engine = std::make_unique<Engine>(*this, static_cast<std::uint32_t>(seed) + 7);
+}
 
 void World::after(std::int64_t microseconds, std::function<void()> what) {
   queue_.push({now + std::max<std::int64_t>(microseconds, 1), order_++, std::move(what)});
@@ -326,6 +329,7 @@ cluster::Pools World::pools() {
   // That bug is rare enough already.
   settings.idle_seconds =
       mutant == Mutant::LeaseCountedFromReceipt || chance(0.3) ? 0 : static_cast<int>(between(1, 120));
+  if (engine) settings.elastic = engine->limits();
   note(fmt::format("scheduler {}{}", cluster::policy_name(settings.policy),
                    settings.preemption ? " with preemption" : ""));
   return {.pools = {settings}};
@@ -346,6 +350,7 @@ Verdict World::run() {
                                      chance(0.5) ? agent::OnDisconnect::Continue : agent::OnDisconnect::Stop);
     }
     now = Time{1'700'000'000 * kSecond};
+    if (engine) engine->begin();
     master->start();
     for (auto& [id, agent] : agents) agent->start();
     plan_faults();
@@ -396,6 +401,8 @@ std::string World::state() const {
       fmt::format("{} submissions left, {} of {} commits durable", submissions_left_, durable, disk.size());
   for (const auto& [id, experiment] : master->cluster().experiments())
     text += fmt::format("; experiment {} {}", id, json::serialize(json::to_json(experiment.record().state)));
+  for (const auto& [id, allotment] : master->cluster().allotments())
+    text += fmt::format("; allotment {} {}", id, boost::describe::enum_to_string(allotment.state, "?"));
   for (const auto& [id, allocation] : master->cluster().allocations())
     text += fmt::format("; allocation {} {}{}", id, json::serialize(json::to_json(allocation.record.state)),
                         allocation.kill ? " (kill)" : "");
@@ -404,7 +411,8 @@ std::string World::state() const {
 
 bool World::all_over() const {
   return submissions_left_ == 0 && master->alive() && master->cluster().experiments().empty() &&
-         master->cluster().tasks().empty() && durable == disk.size();
+         master->cluster().tasks().empty() && durable == disk.size() &&
+         (engine == nullptr || engine->at_rest());
 }
 
 // I-1: what was acknowledged is there.

@@ -48,6 +48,8 @@ enum class Mutant {
   SlotTimeCountedTwice,
   SearchEventsShownEarly,
   StartBeforeSync,
+  OrphansKept,
+  AllotmentEndIgnored,
 };
 
 /// Which kinds of misfortune a seed has, and how often they strike. Swarm: each seed draws a subset.
@@ -208,9 +210,12 @@ class SimAgent {
   const std::string& id() const { return id_; }
   void process_ended(const std::shared_ptr<Process>& process, int code, int signal);
   void lose_machine();
+  /// The machine goes back to its engine.
+  void leave_for_ever();
   /// Whether its tasks are sure to have ended when the master gives it up: its shims see to it without it.
   bool ends_with_its_lease() const { return lease_.has_value(); }
   std::map<std::pair<std::string, int>, std::shared_ptr<Process>>& processes() { return processes_; }
+  bool gone() const { return gone_; }
 
  private:
   void send();
@@ -232,9 +237,50 @@ class SimAgent {
   std::uint64_t remembered_ = 0, reported_ = 0;
   int incarnation_ = 0;
   std::int64_t calls_ = 0;
+  bool gone_ = false;
   std::map<std::pair<std::string, int>, std::shared_ptr<Process>>
       processes_;                                            // (allocation, rank), alive or ended
   std::map<std::string, std::vector<api::RankExit>> ended_;  // exit.json files
+};
+
+/// Gives machines to the pool in some worlds: a simulated Slurm. It has chances of its own.
+class Engine {
+ public:
+  Engine(World& world, std::uint32_t seed) : world_(world), random_(seed) {}
+  void begin();
+  const elastic::Limits& limits() const { return limits_; }
+  void check() const;
+  /// Whether nothing of it runs or is wanted.
+  bool at_rest() const;
+  /// What the agent is one of; empty: its machine is not of the engine.
+  static std::string allotment_of(const std::string& agent);
+
+ private:
+  static constexpr std::string_view kPilot = "pilot";
+  struct Job {
+    std::int64_t id = 0;
+    std::string allotment;
+    int nodes = 1;
+    bool twin = false;   ///< the same was granted twice
+    bool never = false;  ///< while there are faults
+    Time starts{};
+    Time ends{};
+    bool begun = false, cancelled = false, over = false;
+    int unwanted = 0;  ///< rounds of the provisioner
+    std::vector<std::string> agents{};
+  };
+  bool odds(double p);
+  void live();
+  void provide();
+  void submit(const std::string& allotment);
+  void end(Job& job);
+
+  World& world_;
+  Random random_;
+  elastic::Limits limits_;
+  std::int64_t time_limit_ = 0;
+  std::map<std::int64_t, Job> jobs_;
+  std::int64_t next_ = 1;
 };
 
 /// Everything, and the clock.
@@ -273,6 +319,7 @@ class World {
   Time faults_end{};
   std::unique_ptr<SimMaster> master;
   std::map<std::string, std::unique_ptr<SimAgent>> agents;
+  std::unique_ptr<Engine> engine;  ///< null: no machines come and go
 
   // What survives everything.
   std::vector<Commit> disk;  ///< written; the first `durable` of them are synced

@@ -142,7 +142,7 @@ class Model:
         if schema and "$ref" in schema:
             self._reach(name, schema["$ref"].rpartition("/")[2])
             return name
-        if schema and schema["type"] != "object":
+        if schema and schema.get("type") != "object":
             return self._type(schema, None)
         if name in self.open:
             self._schemas_of.setdefault(name, [])
@@ -191,7 +191,7 @@ class Model:
             for member, its in schema.get("properties", {}).items():
                 if member not in members and member not in foreign:
                     type_ = self._type(its, known.get(member))
-                    may_be_null = "type" not in its and "$ref" not in its and type_ != "Any"
+                    may_be_null = its.get("nullable") or ("type" not in its and "$ref" not in its and type_ != "Any")
                     required = all(member in other.get("required", []) for other in schemas) and not may_be_null
                     members[member] = Member(member, type_, required)
         for member, type_ in self.more.get(name, {}).items():
@@ -210,6 +210,8 @@ class Model:
 
     def _type(self, schema: Schema, wanted: str | None) -> str:
         """A Python type. `wanted` is the original's type of the member, or of the items of the member."""
+        if "allOf" in schema:  # of one schema, which may be null
+            schema = schema["allOf"][0]
         if "$ref" in schema:
             inner = schema["$ref"].rpartition("/")[2]
             return wanted if wanted and inner in self._schemas_of.get(wanted, []) else self._name_of[inner]
@@ -236,7 +238,7 @@ class Model:
 def _reference(schema: Schema) -> str | None:
     """The schema that a member, its items or its values have."""
     while "$ref" not in schema:
-        inner = schema.get("items") or schema.get("additionalProperties")
+        inner = schema["allOf"][0] if "allOf" in schema else schema.get("items") or schema.get("additionalProperties")
         if not isinstance(inner, dict):
             return None
         schema = inner

@@ -106,3 +106,23 @@ def test_a_client_that_is_out_of_date_is_named(tmp_path: pathlib.Path, change: s
     done = check(tmp_path)
     assert done.returncode == 1
     assert done.stderr == f"{api / 'calls' / changed.name} is out of date; run tools/api/generate\n"
+
+
+def test_a_member_that_may_be_null_has_the_type_of_its_schema_and_may_be_left_out() -> None:
+    schemas = {
+        "Reply": {
+            "type": "object",
+            "required": ["latest", "size", "name"],
+            "properties": {
+                "latest": {"allOf": [{"$ref": "#/components/schemas/Task"}], "nullable": True},
+                "size": {"type": "number", "nullable": True},
+                "name": {"type": "string"},
+            },
+        },
+        **SCHEMAS,
+    }
+    paths = {"/api/v1/replies/{taskId}": {"get": operation("Reply")}}
+    made = bindings_model.Model({"paths": paths, "components": {"schemas": schemas}}, NAMES)
+    (call,) = made.calls
+    reply = {member.name: (member.type, member.required) for member in made.messages[call.reply or ""].members}
+    assert reply == {"latest": ("v1Task", False), "size": ("float", False), "name": ("str", True)}

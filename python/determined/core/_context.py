@@ -64,15 +64,18 @@ class Context:
     ) -> None:
         self.distributed = distributed
         self.info = info
-        board = None
+        board = measurements = None
+        manual = tensorboard_mode is TensorboardMode.MANUAL
         if info is not None:
             kept = shared_root or bucket_of(info.trial.experiment_config.get("checkpoint_storage") or {})
             board = Board(kept, info.cluster_id, info.trial.experiment_id, info.trial.trial_id)
-        self.train = TrainContext(distributed, info, master, board, manual=tensorboard_mode is TensorboardMode.MANUAL)
+            if not manual:
+                measurements = Board(kept, info.cluster_id, info.trial.experiment_id, info.trial.trial_id, apart=True)
+        self.train = TrainContext(distributed, info, master, board, manual=manual)
         self.preempt = PreemptContext(distributed, info, master, preempt_mode)
         self.searcher = SearcherContext(distributed, self.preempt, info, master)
         self.checkpoint = CheckpointContext(distributed, storage, info, master, shared_root)
-        self.profiler = ProfilerContext(distributed, info, master)
+        self.profiler = ProfilerContext(distributed, info, master, measurements)
         self._master = master
         self._owns_distributed = owns_distributed
 

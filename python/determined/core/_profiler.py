@@ -17,6 +17,7 @@ from determined._info import ClusterInfo
 from determined.common.api import errors
 from determined.core._connection import Master
 from determined.core._distributed import DistributedContext
+from determined.tensorboard._board import Board
 
 logger = logging.getLogger("determined")
 
@@ -31,11 +32,18 @@ class ProfilerContext:
     """Measures CPU, memory, disks, network and GPUs of this machine while it is on.
 
     Averages over several samples are reported in the groups ``cpu``, ``memory``, ``disk``, ``network`` and ``gpu``;
-    their ``steps_completed`` is the time in seconds since 1970. One process per machine measures. Outside a cluster it
-    does nothing.
+    their ``steps_completed`` is the time in seconds since 1970. They are also written to ``board``, for TensorBoard.
+    One process per machine measures. Outside a cluster it does nothing.
     """
 
-    def __init__(self, distributed: DistributedContext, info: ClusterInfo | None, master: Master | None) -> None:
+    def __init__(
+        self,
+        distributed: DistributedContext,
+        info: ClusterInfo | None,
+        master: Master | None,
+        board: Board | None = None,
+    ) -> None:
+        self._board = board
         self._distributed = distributed
         self._info = info
         self._master = master
@@ -55,7 +63,7 @@ class ProfilerContext:
             return
         if self._info is None or self._master is None:
             return
-        self._collector = _Collector(self._info, sampling_interval, samples_per_report)
+        self._collector = _Collector(self._info, self._board, sampling_interval, samples_per_report)
         self._collector.start()
 
     def off(self) -> None:
@@ -66,9 +74,10 @@ class ProfilerContext:
 
 
 class _Collector(threading.Thread):
-    def __init__(self, info: ClusterInfo, interval: float, samples_per_report: int) -> None:
+    def __init__(self, info: ClusterInfo, board: Board | None, interval: float, samples_per_report: int) -> None:
         super().__init__(name="profiler", daemon=True)
         self._info = info
+        self._board = board
         self._master = Master(info.master_url, info.session_token)  # an outage does not hold up the trial's reports
         self._interval = interval
         self._samples_per_report = samples_per_report
@@ -79,6 +88,8 @@ class _Collector(threading.Thread):
         self._ended.set()
         self._master.close()
         self.join(timeout=5)
+        if self._board is not None and not self.is_alive():
+            self._board.close()
 
     def run(self) -> None:
         machine = Machine()
@@ -103,13 +114,16 @@ class _Collector(threading.Thread):
             averages = average([sample[group] for sample in samples if group in sample])
             if not averages:
                 continue
+            agent = self._info.agent_id or "agent"
             report = {
                 "trialId": trial.trial_id,
                 "trialRunId": trial.trial_run_id,
                 "stepsCompleted": self._last,
-                "metrics": {"avgMetrics": {self._info.agent_id or "agent": averages}},
+                "metrics": {"avgMetrics": {agent: averages}},
             }
             self._master.post(f"/api/v1/trials/{trial.trial_id}/metrics", {"group": group, "metrics": report})
+            if self._board is not None:
+                self._board.measured(self._last, group, agent, averages)
 
 
 def average(samples: list[dict[str, Any]]) -> dict[str, Any]:

@@ -101,6 +101,14 @@ class Service:
             Refused: the master responded with an error.
             OSError: the master did not respond.
         """
+        return json.loads(self._answer(method, path, body) or "{}")
+
+    def items(self, path: str) -> list[Any]:
+        """Gets all items of a call that streams them, as :meth:`call`."""
+        lines = self._answer("GET", path, None).splitlines()
+        return [item["result"] for line in lines if line and "result" in (item := json.loads(line))]
+
+    def _answer(self, method: str, path: str, body: Mapping[str, Any] | None) -> str:
         data = None if body is None else json.dumps(body)
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         prefix = urllib.parse.urlsplit(self._master).path
@@ -112,7 +120,7 @@ class Service:
                 reply = link.getresponse()
                 text = reply.read().decode(errors="replace")
                 if reply.status < 300:
-                    return json.loads(text or "{}")
+                    return text
                 if reply.status not in (502, 503, 504) or time.monotonic() > end:
                     raise Refused(f"{method} {path} was answered with {reply.status}: {_reason(text)}")
             except (OSError, http.client.HTTPException) as error:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from determined.exec import _service
+from determined.exec import _measured, _service
 
 PACKAGES = ("tensorboard==2.20.0", "setuptools<81")  # it imports pkg_resources, which later ones do not have
 TRIALS_MAX = 100
@@ -46,8 +46,23 @@ def main() -> int:
         if buckets:
             following = [(bucket, directories[name]) for name, bucket in buckets.items()]
             threading.Thread(target=follow_buckets, args=(following,), daemon=True).start()
-        serve(service, directories, sys.argv[1:])
+        with tempfile.TemporaryDirectory(prefix="tensorboard-machines-") as machines:
+            directories |= follow_machines(service, directories, pathlib.Path(machines))
+            serve(service, directories, sys.argv[1:])
     return 0
+
+
+def follow_machines(
+    service: _service.Service, directories: dict[str, pathlib.Path], place: pathlib.Path
+) -> dict[str, pathlib.Path]:
+    """Starts to write what the profilers of these trials report. Returns the directories, by names in TensorBoard."""
+    written = {f"{name}, machine": place / str(number) for number, name in enumerate(directories)}
+    measured = [
+        _measured.Measured(service, int(name.rpartition(" ")[2]), own, directory)
+        for (name, own), directory in zip(directories.items(), written.values(), strict=True)
+    ]
+    threading.Thread(target=_measured.follow, args=(measured,), daemon=True).start()
+    return written
 
 
 def follow_buckets(following: list[tuple[Any, pathlib.Path]]) -> None:

@@ -143,7 +143,7 @@ def _train(env: EnvContext, client: RankClient, runtime: Any, source: SourceSnap
             _environment.report_in_background(
                 _environment.reporter(env.rank, client if ranks.is_chief else None, runtime)
             )
-        with _profiling.measured(env.experiment_config.profiling_enabled(), ranks):
+        with _profiling.measured(env.experiment_config.profiling_enabled(), ranks, _shown(context)):
             loop.run()
     except InvalidHP as error:
         if _end.first(ranks, "stopped", str(error)):
@@ -161,9 +161,14 @@ def _work_directory() -> str:
     return os.environ.get("DET_WORKDIR") or os.getcwd()
 
 
-def _board(context: TrialContext) -> Board | None:
+def _shown(context: TrialContext) -> bool:
+    """Whether the trial writes files for TensorBoard."""
     wanted = getattr(context, "get_enable_tensorboard_logging", None)  # PyTorch trials have a say
-    if wanted is not None and not wanted():
+    return wanted is None or bool(wanted())
+
+
+def _board(context: TrialContext) -> Board | None:
+    if not _shown(context):
         return None
     env = context.env
     root = storage_place(env.experiment_config.get("checkpoint_storage") or {})

@@ -12,8 +12,9 @@ from determined.experimental._resource import Resource, path_of
 class User(Resource):
     """A user who may log in. Administrators may change every user; others only their own display name and password.
 
-    ``user_id``, ``username``, ``display_name``, ``admin``, ``active``, ``remote``. Tasks run as the account ``agent_uid``,
-    ``agent_gid``, ``agent_user``, ``agent_group`` of the agent's machine if the agent runs as root; None for no account.
+    ``user_id``, ``username``, ``display_name``, ``admin``, ``active``, ``remote``. Tasks run as the account
+    ``agent_uid``, ``agent_gid``, ``agent_user``, ``agent_group`` of the agent's machine if the agent runs as root;
+    None for no account.
     """
 
     def __init__(self, user_id: int, session: Session) -> None:

@@ -217,7 +217,8 @@ class Trainer:
         self._use_checkpoint(latest_checkpoint, on_cluster)
         run = _cluster_run if on_cluster else _local_run
         asked = profiling_enabled or self._profiling or config.profiling_enabled()
-        with _profiling.measured(asked, self._context.distributed):
+        shown = self._context.get_enable_tensorboard_logging()
+        with _profiling.measured(asked, self._context.distributed, shown):
             run(self._trial, self._context, plan)
 
     def _use_checkpoint(self, latest: str | None, on_cluster: bool) -> None:

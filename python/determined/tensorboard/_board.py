@@ -60,10 +60,21 @@ def storage_place(config: Mapping[str, Any]) -> pathlib.Path | Bucket | None:
 class Board:
     """Writes the chief's metrics as scalars, and stores a copy of all event files with the checkpoints.
 
-    A failed copy is logged once and does not end the trial.
+    A failed copy is logged once and does not end the trial. A board that is ``apart`` has a directory of its own in
+    place of :func:`get_base_path`, so that a thread of its own can write to it.
     """
 
-    def __init__(self, root: pathlib.Path | Bucket | None, cluster_id: str, experiment_id: int, trial_id: int) -> None:
+    def __init__(
+        self,
+        root: pathlib.Path | Bucket | None,
+        cluster_id: str,
+        experiment_id: int,
+        trial_id: int,
+        *,
+        apart: bool = False,
+    ) -> None:
+        self._apart = apart
+        self._own: pathlib.Path | None = None
         self._target: pathlib.Path | None = None
         self._bucket: Bucket | None = None
         self._uploaded: dict[str, int] = {}
@@ -90,29 +101,40 @@ class Board:
         prefixed = {text if text.startswith("val") else f"val_{text}": metrics[name] for name, text in names.items()}
         self._scalars(step, {f"Determined/{name}": value for name, value in prefixed.items()})
 
+    def measured(self, seconds: int, group: str, agent: str, values: Mapping[str, Any]) -> None:
+        """What the profiler measured on a machine; ``seconds`` since 1970."""
+        self._scalars(seconds, system_scalars(group, agent, values))
+
     def _scalars(self, step: int, values: Mapping[str, Any]) -> None:
         numbers = {name: number for name, value in values.items() if (number := _number(value)) is not None}
         try:
             if numbers:
-                self._file = self._file or EventFile(get_base_path())
+                self._file = self._file or self._new_file()
                 self._file.scalars(step, numbers)
         except OSError as error:
             self._warn(error)
         self.copy()
 
+    def _new_file(self) -> EventFile:
+        if not self._apart:
+            return EventFile(get_base_path())
+        self._own = pathlib.Path(tempfile.mkdtemp(prefix="profiler-"))
+        return EventFile(self._own, "profiler")
+
     def copy(self, selector: Selector = lambda _: True, mangler: Mangler = lambda path, _: path, rank: int = 0) -> None:
         """Updates the copy. Event files only grow, so only new content is appended."""
-        if _base is None or (self._target is None and self._bucket is None):
+        base = self._own if self._apart else _base
+        if base is None or (self._target is None and self._bucket is None):
             return
         if self._bucket is not None and time.monotonic() < self._upload_due:
             return
         try:
-            for flush in _flushes:
+            for flush in () if self._apart else _flushes:
                 flush()
-            for name in _files(str(_base)):
+            for name in _files(str(base)):
                 relative = pathlib.Path(name)
                 if selector(relative):
-                    self._keep(_base / name, mangler(relative, rank))
+                    self._keep(base / name, mangler(relative, rank))
         except OSError as error:
             self._warn(error)
         self._upload_due = time.monotonic() + _UPLOAD_SECONDS
@@ -132,6 +154,11 @@ class Board:
         if self._file is not None:
             self._file.close()
             self._file = None
+        if self._own is not None:
+            shutil.rmtree(self._own, ignore_errors=True)
+            self._own = None
+        if self._apart:
+            return
         if _base is not None and (self._target or self._bucket) is not None and not _flushes:
             shutil.rmtree(_base, ignore_errors=True)
             _base = None
@@ -140,6 +167,18 @@ class Board:
         if not self._warned:
             logger.warning("TensorBoard's files can't be stored in %s: %s", self._target or self._bucket, error)
         self._warned = True
+
+
+def system_scalars(group: str, agent: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the profiler measured, by the names of its curves: ``System/gpu/gpu_util/<agent>/<GPU>``."""
+    curves: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):  # of a disk or a GPU
+            device = name.strip("/") or "root"
+            curves |= {f"System/{group}/{inner}/{agent}/{device}": number for inner, number in value.items()}
+        else:
+            curves[f"System/{group}/{name}/{agent}"] = value
+    return curves
 
 
 def _number(value: Any) -> float | None:

@@ -34,12 +34,12 @@ class EventFile:
         self._file = open(directory / name, "ab", buffering=0)  # noqa: SIM115
         self._write(_double(1, now) + _bytes(3, b"brain.Event:2"))
 
-    def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """One point of each curve."""
+    def scalars(self, step: int, values: Mapping[str, float], at: float | None = None) -> None:
+        """One point of each curve, of now or of the time ``at``."""
         summary = b"".join(
             _bytes(1, _bytes(1, name.encode()) + b"\x15" + _float32(value)) for name, value in values.items()
         )
-        self._write(_double(1, time.time()) + b"\x10" + _varint(step) + _bytes(5, summary))
+        self._write(_double(1, time.time() if at is None else at) + b"\x10" + _varint(step) + _bytes(5, summary))
 
     def close(self) -> None:
         self._file.close()

@@ -137,6 +137,7 @@ def test_the_machine_of_a_trial_class_is_measured_where_the_configuration_says_s
     done = run(environment(master, place, config=config))
     assert done.returncode == 0, done.stderr
     assert bool(master.metrics("memory")) == enabled
+    assert bool(list((place / "storage" / "c" / "tensorboard").rglob("*.profiler"))) == enabled
     assert list(master.completed) == [9, 16]
 
 

@@ -142,7 +142,7 @@ def test_the_machine_is_measured_while_fit_trains_where_somebody_asks_for_it(
     asked: list[bool] = []
 
     @contextlib.contextmanager
-    def measured(wanted: bool, ranks: Any) -> Iterator[None]:
+    def measured(wanted: bool, ranks: Any, directory: Any) -> Iterator[None]:
         asked.append(wanted)
         assert ranks.local_rank == 0
         yield

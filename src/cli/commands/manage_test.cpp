@@ -64,6 +64,27 @@ TEST(TemplateCli, NamesTheWorkspaceThatATemplateIsIn) {
   EXPECT_EQ(det("template list -w vision --csv", master).out, "Name,Workspace\r\ngpu,vision\r\n");
 }
 
+TEST(UserCli, CreateAndEditSayWhetherTheUserIsRemote) {
+  TestMaster master;
+  master.answer("POST /api/v1/users", "{}");
+  EXPECT_EQ(det("user create rita --remote", master).code, 0);
+  EXPECT_EQ(body_of(master, "POST /api/v1/users"),
+            R"({"user":{"username":"rita","admin":false,"active":true,"remote":true},)"
+            R"("password":"","isHashed":true})");
+  EXPECT_EQ(det("user create ann", master).code, 0);
+  EXPECT_THAT(body_of(master, "POST /api/v1/users"), HasSubstr(R"("remote":false)"));
+  EXPECT_THAT(det("user create rita --remote --password pw", master).err, HasSubstr("excludes"));
+  master.answer("GET /api/v1/users/rita/by-username", R"({"user":{"id":7,"username":"rita"}})");
+  master.answer("PATCH /api/v1/users/7", "{}");
+  for (const auto* remote : {"true", "false"}) {
+    EXPECT_EQ(det(fmt::format("user edit rita --remote {}", remote), master).out,
+              "Changes made to the following fields: remote\n");
+    EXPECT_EQ(body_of(master, "PATCH /api/v1/users/7"), fmt::format(R"({{"remote":{}}})", remote));
+  }
+  EXPECT_THAT(det("user edit rita --remote maybe", master).err, HasSubstr("--remote"));
+  EXPECT_THAT(det("user edit rita", master).err, HasSubstr("--active or --remote"));
+}
+
 constexpr const char* kTokens =
     R"({"tokenInfo":[{"id":3,"userId":1,"description":"ci"},{"id":4,"userId":1,"description":"old","revoked":true}],)"
     R"("pagination":{"total":2}})";

@@ -123,7 +123,8 @@ Action define_describe_resource_pool(CLI::App& app) {
     if (found == pools.end()) return fail(ErrorCode::NotFound, "resource pool '{}' not found", options->pool);
     json::object whole{{"pool", *found}, {"provider", nullptr}};
     if (!text_at(*found, "provider").empty()) {
-      DET_TRY(auto provider, session.get("/api/v1/resource-pools/" + url_encode(options->pool) + "/provider"));
+      DET_TRY(auto provider,
+              session.get("/api/v1/resource-pools/" + url_encode(options->pool) + "/provider"));
       whole["provider"] = std::move(provider);
     }
     auto& console = session.console();
@@ -141,12 +142,15 @@ Action define_describe_resource_pool(CLI::App& app) {
     const auto& provider = whole["provider"];
     if (provider.is_object()) {
       facts.add({"Provider", at(provider, "provider")});
-      facts.add({"Nodes", json::value(fmt::format("{} running, {} requested, {} leaving; {} to {}",
-                                      cell_text(at(provider, "nodesRunning")), cell_text(at(provider, "nodesRequested")),
-                                      cell_text(at(provider, "nodesLeaving")), cell_text(at(provider, "minNodes")),
-                                      cell_text(at(provider, "maxNodes"))))});
+      facts.add(
+          {"Nodes",
+           json::value(fmt::format(
+               "{} running, {} requested, {} leaving; {} to {}", cell_text(at(provider, "nodesRunning")),
+               cell_text(at(provider, "nodesRequested")), cell_text(at(provider, "nodesLeaving")),
+               cell_text(at(provider, "minNodes")), cell_text(at(provider, "maxNodes"))))});
       const auto say = [&](const char* title, const char* member) {
-        if (const auto text = cell_text(at(provider, member)); !text.empty()) facts.add({title, json::value(text)});
+        if (const auto text = cell_text(at(provider, member)); !text.empty())
+          facts.add({title, json::value(text)});
       };
       say("Trouble", "trouble");
       say("Why not more", "whyNotMore");

@@ -30,6 +30,13 @@ json::object map_schema(json::object items) {
   return schema;
 }
 
+json::object nullable_schema(json::object schema) {
+  // OpenAPI 3.0 ignores what stands beside a reference.
+  if (schema.contains("$ref")) schema = json::object{{"allOf", json::array{std::move(schema)}}};
+  schema["nullable"] = true;
+  return schema;
+}
+
 json::object Schemas::component(const WireStruct& its) {
   const auto name = name_for(*its.type);
   json::object reference{{"$ref", "#/components/schemas/" + name}};

@@ -39,6 +39,8 @@ json::object scalar_schema(const char* type, const char* format = nullptr);
 json::object enumeration_schema(std::span<const char* const> names);
 json::object list_schema(json::object items);
 json::object map_schema(json::object items);
+/// The schema, or null.
+json::object nullable_schema(json::object schema);
 
 /// The schema of T: inline, or a reference to a component.
 template <class T, Way way>
@@ -49,8 +51,13 @@ json::object schema_of(Schemas& schemas) {
     return {{"type", "object"}, {"additionalProperties", true}};
   else if constexpr (std::is_same_v<T, json::array>)
     return list_schema({});
+  else if constexpr (is_documented<T>::value)
+    return []<class Form>(Schemas& s, Documented<Form>*) { return schema_of<Form, way>(s); }(
+               schemas, static_cast<T*>(nullptr));
   else if constexpr (json::is_optional<T>::value)
     return schema_of<typename T::value_type, way>(schemas);
+  else if constexpr (is_nullable<T>::value)
+    return nullable_schema(schema_of<typename T::value_type, way>(schemas));
   else if constexpr (std::is_same_v<T, bool>)
     return scalar_schema("boolean");
   else if constexpr (kWideInteger<T>)

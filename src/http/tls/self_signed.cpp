@@ -41,7 +41,8 @@ std::string text_of(BIO* memory) {
 
 Result<void> write_private(const std::string& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written = file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const bool written =
+      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (file >= 0) ::close(file);
   if (!written) return fail(ErrorCode::Unavailable, "cannot write {}: {}", path, std::strerror(errno));
   return {};
@@ -81,7 +82,8 @@ Result<void> make_self_signed(const std::string& certificate_file, const std::st
   const Owned<BIO> secret(::BIO_new(::BIO_s_mem())), open(::BIO_new(::BIO_s_mem()));
   ::PEM_write_bio_PrivateKey(secret.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr);
   ::PEM_write_bio_X509(open.get(), certificate.get());
-  DET_TRY([[maybe_unused]] const auto kept, write_private(key_file, text_of(secret.get())).map([] { return true; }));
+  DET_TRY([[maybe_unused]] const auto kept,
+          write_private(key_file, text_of(secret.get())).map([] { return true; }));
   return write_private(certificate_file, text_of(open.get()));
 }
 

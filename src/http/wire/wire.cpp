@@ -16,9 +16,10 @@ std::string but_found(const json::value& found) {
 }
 
 WireStruct::WireStruct(const std::type_info& of, std::span<const WireMember> its_members,
-                       bool (*its_required)(std::string_view))
+                       bool (*its_required)(std::string_view), bool snake_case)
     : type(&of), members(its_members), required(its_required) {
-  for (const auto& member : members) names.push_back(camel_case(member.name));
+  for (const auto& member : members)
+    names.push_back(snake_case ? std::string(member.name) : camel_case(member.name));
 }
 
 json::value write_members(const WireStruct& its, const void* x) {

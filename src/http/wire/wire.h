@@ -22,7 +22,9 @@
 /// - 64-bit integers are written as strings ("19565"): use std::int32_t for
 ///   what the API writes as a number. Ids are numbers. Time is RFC 3339.
 /// - Scalars and lists are always written, an unset optional is left out, and
-///   null means "not given" wherever it is read.
+///   null means "not given" wherever it is read. Nullable and Documented are in base/json_forms.h.
+/// - A type with `static constexpr bool kSnakeCase = true` keeps the C++ names: files and older programs
+///   have some of our JSON in that form.
 ///
 /// What is done with a struct's members is not instantiated for every struct:
 /// templates make tables of members, and functions in wire.cpp walk them.
@@ -32,7 +34,9 @@ template <class T>
 json::value to_wire(const T& x) {
   if constexpr (kFreeForm<T>) {
     return x;
-  } else if constexpr (json::is_optional<T>::value) {
+  } else if constexpr (is_documented<T>::value) {
+    return x.value;
+  } else if constexpr (json::is_optional<T>::value || is_nullable<T>::value) {
     return x ? to_wire(*x) : json::value(nullptr);
   } else if constexpr (kWideInteger<T>) {
     return boost::json::string(std::to_string(x));
@@ -86,7 +90,9 @@ template <class T>
 std::optional<Error> read_wire(const json::value& v, T& out, const std::string& path) {
   if constexpr (kFreeForm<T>) {
     return json::read(v, out, path);
-  } else if constexpr (json::is_optional<T>::value) {
+  } else if constexpr (is_documented<T>::value) {
+    return json::read(v, out.value, path);
+  } else if constexpr (json::is_optional<T>::value || is_nullable<T>::value) {
     out.reset();
     if constexpr (!std::is_same_v<T, std::optional<json::value>>)
       if (v.is_null()) return std::nullopt;
@@ -170,7 +176,8 @@ std::optional<Error> read_text(std::span<const std::string> values, T& out, cons
   } else if constexpr (std::is_floating_point_v<T>) {
     const auto parsed = json::parse(values.back());
     return read_wire(parsed ? *parsed : json::value(values.back()), out, name);
-  } else if constexpr (kFreeForm<T> || json::Map<T> || json::Set<T> || json::is_variant<T>::value ||
+  } else if constexpr (kFreeForm<T> || is_documented<T>::value || is_nullable<T>::value || json::Map<T> ||
+                       json::Set<T> || json::is_variant<T>::value ||
                        (json::Described<T> && !std::is_same_v<T, Time>)) {
     DET_ASSERT(false && "a member of this type cannot come from a path or a query");
     return std::nullopt;
@@ -184,7 +191,8 @@ template <class T>
 constexpr bool text_readable() {
   if constexpr (json::is_optional<T>::value)
     return text_readable<typename T::value_type>();
-  else if constexpr (kFreeForm<T> || json::Map<T> || json::Set<T> || json::is_variant<T>::value)
+  else if constexpr (kFreeForm<T> || is_documented<T>::value || is_nullable<T>::value || json::Map<T> ||
+                     json::Set<T> || json::is_variant<T>::value)
     return false;
   else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, Time>)
     return true;
@@ -226,7 +234,7 @@ const WireStruct& make_wire_struct(List<D...>) {
   bool (*required)(std::string_view) = nullptr;
   if constexpr (requires { T::required(""); })
     required = [](std::string_view name) -> bool { return T::required(name); };
-  static const WireStruct kStruct(typeid(T), kMembers, required);
+  static const WireStruct kStruct(typeid(T), kMembers, required, requires { T::kSnakeCase; });
   return kStruct;
 }
 

@@ -54,6 +54,50 @@ TEST(Wire, WritesTheDocumentedForm) {
       R"("resourceSizes":{"state_dict.pth":"12"},"freeForm":{"learning_rate":{"snake_case":1}},"anyValue":null})");
 }
 
+struct File {
+  std::string file_name;
+  std::vector<File> its_files;
+  static constexpr bool kSnakeCase = true;
+};
+BOOST_DESCRIBE_STRUCT(File, (), (file_name, its_files))
+struct Forms {
+  Nullable<Inner> inner;
+  std::optional<Nullable<double>> bytes;
+  Documented<File> file;
+};
+BOOST_DESCRIBE_STRUCT(Forms, (), (inner, bytes, file))
+
+TEST(Wire, ANullableMemberIsNullAndADocumentedOneStaysAsItCame) {
+  Forms forms;
+  EXPECT_EQ(to_wire_text(forms), R"({"inner":null,"file":{}})");
+  forms.inner = Inner{.total_batches = 3, .best_value = 0.5};
+  forms.bytes.emplace();
+  forms.file = {{{"file_name", 7}, {"more", "than described"}}};
+  const auto text = to_wire_text(forms);
+  EXPECT_EQ(text, R"({"inner":{"totalBatches":"3","bestValue":0.5},"bytes":null,)"
+                  R"("file":{"file_name":7,"more":"than described"}})");
+  const auto read = from_wire_text<Forms>(text);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->inner->total_batches, 3);
+  EXPECT_EQ(read->file.value, forms.file.value);
+  EXPECT_FALSE(from_wire_text<Forms>(R"({"inner":null})")->inner);
+  EXPECT_FALSE(from_wire_text<Forms>(R"({"file":3})"));
+}
+
+TEST(Wire, TheSchemaOfADocumentedMemberIsThatOfItsForm) {
+  Schemas schemas;
+  schema_of<Forms, Way::Writes>(schemas);
+  const auto components = schemas.components();
+  EXPECT_EQ(components.at("Forms"), json::parse(R"({"type":"object","properties":{
+    "inner":{"allOf":[{"$ref":"#/components/schemas/Inner"}],"nullable":true},
+    "bytes":{"type":"number","format":"double","nullable":true},
+    "file":{"$ref":"#/components/schemas/File"}},"required":["inner","file"]})"));
+  EXPECT_EQ(components.at("File"), json::parse(R"({"type":"object","properties":{
+    "file_name":{"type":"string"},
+    "its_files":{"type":"array","items":{"$ref":"#/components/schemas/File"}}},
+    "required":["file_name","its_files"]})"));
+}
+
 TEST(Wire, ReadsBothSpellingsAndBothFormsOfIntegers) {
   const auto camel =
       from_wire_text<Outer>(R"({"trialId":"7","numTrials":3,"innerItems":[{"totalBatches":"12"}]})");

@@ -10,6 +10,7 @@
 
 #include "det/base/error.h"
 #include "det/base/json.h"
+#include "det/base/json_forms.h"
 
 /// Described structs as tables of their members, so that what is done with members is compiled once and not
 /// for every struct; see wire.h, which makes the tables.
@@ -38,7 +39,7 @@ struct WireMember {
 /// The members of one struct, which are either read or written.
 struct WireStruct {
   WireStruct(const std::type_info& of, std::span<const WireMember> its_members,
-             bool (*its_required)(std::string_view));
+             bool (*its_required)(std::string_view), bool snake_case);
 
   const std::type_info* type;
   std::span<const WireMember> members;

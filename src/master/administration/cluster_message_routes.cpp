@@ -47,10 +47,10 @@ asio::awaitable<Result<Empty>> remove(Services& s, Context context) {
 
 }  // namespace
 
-asio::awaitable<json::value> cluster_message_now(Services& s) {
-  const auto message = co_await read_message(s);
-  if (!message || !is_shown(*message, s.ledger.now())) co_return nullptr;
-  co_return http::to_wire(*message);
+asio::awaitable<std::optional<Message>> cluster_message_now(Services& s) {
+  auto message = co_await read_message(s);
+  if (message && !is_shown(*message, s.ledger.now())) message.reset();
+  co_return message;
 }
 
 void add_cluster_message_routes(http::Router& router, Services& s) {

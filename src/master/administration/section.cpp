@@ -34,7 +34,8 @@ std::optional<std::int64_t> time_span(std::string_view text) {
     sum += *hours;
     text.remove_prefix(text.find(':') + 1);
     for (int i = 0; i < 2; ++i) {
-      const auto part = i < parts - 1 ? number(text.substr(0, text.find(':'))) : std::optional<std::int64_t>(0);
+      const auto part =
+          i < parts - 1 ? number(text.substr(0, text.find(':'))) : std::optional<std::int64_t>(0);
       if (!part || *part > 59) return std::nullopt;
       sum = sum * 60 + *part;
       const auto colon = text.find(':');

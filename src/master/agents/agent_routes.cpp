@@ -132,9 +132,8 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
 
   if (s.ledger.cluster().joins(agent, request)) {
     cluster::Event joined =
-        cluster::AgentJoined{agent,         request.resource_pool, request.hostname,  request.version,
-                             request.slots, request.label,         request.attributes,
-                             caller_is->allotment};
+        cluster::AgentJoined{agent,         request.resource_pool, request.hostname,   request.version,
+                             request.slots, request.label,         request.attributes, caller_is->allotment};
     auto by = "agent " + agent;
     const auto done = co_await s.ledger.handle(std::move(joined), std::move(by));
     if (!done) co_return tl::unexpected(done.error());
@@ -197,8 +196,9 @@ std::string level_of(const api::LogEntry& entry) {
 /// Whether the live allocation has a share on the agent.
 bool runs_on(Services& s, const std::string& allocation_id, const std::string& agent) {
   const auto* allocation = s.ledger.cluster().allocation(allocation_id);
-  return allocation != nullptr &&
-         std::ranges::any_of(allocation->record.shares, [&](const auto& share) { return share.agent == agent; });
+  return allocation != nullptr && std::ranges::any_of(allocation->record.shares, [&](const auto& share) {
+           return share.agent == agent;
+         });
 }
 
 asio::awaitable<Result<Empty>> logs(Services& s, LogPolicies& policies, Context context, Logs request) {

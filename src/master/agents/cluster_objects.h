@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "det/master/administration/cluster_message.h"
 #include "det/scheduler/scheduler.h"
 
 namespace det::master {
@@ -10,7 +11,7 @@ namespace det::master {
 /// which is shown as the priority policy.
 std::string scheduler_type(scheduler::Policy policy);
 
-/// The cluster message if it is to be shown now, else null.
-asio::awaitable<json::value> cluster_message_now(Services& s);
+/// The cluster message if it is to be shown now.
+asio::awaitable<std::optional<Message>> cluster_message_now(Services& s);
 
 }  // namespace det::master

@@ -21,18 +21,18 @@ struct MasterReply {
   bool telemetry_enabled = false, rbac_enabled = false, strict_job_queue_control = false,
        has_custom_logo = false, user_management_enabled = true;
   std::vector<std::string> feature_switches;
-  json::value cluster_message;  ///< null: none now
+  Nullable<Message> cluster_message;  ///< null: none now
 };
 BOOST_DESCRIBE_STRUCT(MasterReply, (),
                       (version, master_id, cluster_id, cluster_name, product, telemetry_enabled, rbac_enabled,
                        strict_job_queue_control, has_custom_logo, user_management_enabled, feature_switches,
                        cluster_message))
 struct AgentsQuery {
-  std::string order_by;
+  std::string sort_by, order_by;
   std::int32_t offset = 0, limit = 0;
-  bool exclude_slots = false;
+  bool exclude_slots = false, exclude_containers = false;
 };
-BOOST_DESCRIBE_STRUCT(AgentsQuery, (), (order_by, offset, limit, exclude_slots))
+BOOST_DESCRIBE_STRUCT(AgentsQuery, (), (sort_by, order_by, offset, limit, exclude_slots, exclude_containers))
 struct AgentsReply {
   std::vector<api::Agent> agents;
   api::Pagination pagination;
@@ -112,7 +112,7 @@ api::Agent to_api(Services& s, const cluster::Agent& agent) {
                                          .parent = allocation->record.task_id,
                                          .state = state,
                                          .devices = {device}};
-      slot.container = http::to_wire(container);
+      slot.container = container;
       ++stats.states[state];
       a.containers[allocation->record.id] = container;
     }
@@ -183,15 +183,19 @@ void add_cluster_routes(http::Router& router, Services& s) {
   router.add<AgentsQuery, AgentsReply>(
       Verb::Get, "/api/v1/agents",
       [&s](Context, AgentsQuery q) -> asio::awaitable<Result<AgentsReply>> {
-        std::vector<const cluster::Agent*> all;
+        if (const auto known = check_order(q.sort_by, q.order_by); !known)
+          co_return tl::unexpected(known.error());
+        std::vector<const cluster::Agent*> all;  // by id
         for (const auto& [id, agent] : s.ledger.cluster().agents())
           if (agent.connected) all.push_back(&agent);
+        if (q.sort_by == "SORT_BY_TIME") std::ranges::stable_sort(all, {}, &cluster::Agent::registered);
         if (is_descending(q.order_by)) std::ranges::reverse(all);
         const auto span = page_of(all.size(), q.offset, q.limit);
         AgentsReply reply{.agents = {}, .pagination = span.pagination};
         for (auto i = span.begin; i < span.end; ++i) {
           reply.agents.push_back(to_api(s, *all[i]));
           if (q.exclude_slots) reply.agents.back().slots.clear();
+          if (q.exclude_containers) reply.agents.back().containers.clear();
         }
         co_await s.ledger.durable();
         co_return reply;

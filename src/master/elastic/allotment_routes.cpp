@@ -39,8 +39,8 @@ struct AllotmentObject {
   std::vector<std::string> agents;
 };
 BOOST_DESCRIBE_STRUCT(AllotmentObject, (),
-                      (id, resource_pool, provider, nodes, nodes_joined, state, engine_id, reason, requested, granted,
-                       ends, agents))
+                      (id, resource_pool, provider, nodes, nodes_joined, state, engine_id, reason, requested,
+                       granted, ends, agents))
 struct AllotmentsReply {
   std::vector<AllotmentObject> allotments;
 };
@@ -54,8 +54,8 @@ struct ProviderReply {
   std::string resource_pool, provider;
   std::int32_t min_nodes = 0, max_nodes = 0, slots_per_node = 0;
   std::int32_t nodes_requested = 0, nodes_running = 0, nodes_leaving = 0;
-  std::string trouble;       ///< why the engine does not answer
-  std::string why_not_more;  ///< while requests wait
+  std::string trouble;        ///< why the engine does not answer
+  std::string why_not_more;   ///< while requests wait
   std::int32_t failures = 0;  ///< requests that failed since the last one that worked
   std::string last_failure;
   std::optional<Time> next_attempt;
@@ -65,8 +65,8 @@ struct ProviderReply {
 };
 BOOST_DESCRIBE_STRUCT(ProviderReply, (),
                       (resource_pool, provider, min_nodes, max_nodes, slots_per_node, nodes_requested,
-                       nodes_running, nodes_leaving, trouble, why_not_more, failures, last_failure, next_attempt,
-                       engine_calls, allotments, history))
+                       nodes_running, nodes_leaving, trouble, why_not_more, failures, last_failure,
+                       next_attempt, engine_calls, allotments, history))
 
 std::string state_of(const elastic::Allotment& allotment) {
   switch (allotment.state) {
@@ -157,13 +157,15 @@ void add_allotment_routes(http::Router& router, Services& s) {
   router.add<AllotmentClaim, AllotmentClaimReply>(
       Verb::Post, "/api/v1/allotments/{allotmentId}/claim",
       [&s](Context c, AllotmentClaim r) { return claim(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Exchange the token of an allotment for that of the agent of one of its nodes", .tag = tag});
+      Doc{.summary = "Exchange the token of an allotment for that of the agent of one of its nodes",
+          .tag = tag});
   router.add<ProviderQuery, ProviderReply>(
       Verb::Get, "/api/v1/resource-pools/{resourcePoolName}/provider",
       [&s](Context, ProviderQuery q) -> asio::awaitable<Result<ProviderReply>> {
         co_return describe_provider(s, q.resource_pool_name);
       },
-      Doc{.summary = "Get the provider of a resource pool, its machines, and their number over time", .tag = tag});
+      Doc{.summary = "Get the provider of a resource pool, its machines, and their number over time",
+          .tag = tag});
   router.add<AllotmentsQuery, AllotmentsReply>(
       Verb::Get, "/api/v1/allotments",
       [&s](Context, AllotmentsQuery q) -> asio::awaitable<Result<AllotmentsReply>> {
@@ -173,7 +175,8 @@ void add_allotment_routes(http::Router& router, Services& s) {
             reply.allotments.push_back(object_of(s, allotment));
         co_return reply;
       },
-      Doc{.summary = "List the machines that the providers of resource pools were asked for or gave", .tag = tag});
+      Doc{.summary = "List the machines that the providers of resource pools were asked for or gave",
+          .tag = tag});
 }
 
 }  // namespace det::master

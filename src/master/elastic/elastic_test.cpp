@@ -25,7 +25,8 @@ class ElasticPool : public testing::MasterTest {
     settings.limits = {.max_nodes = 2, .slots_per_node = 2, .idle_timeout = 1};
     settings.work_dir = directory_.string();
     providers_["default"] = settings;
-    pools_.pools = {{.name = "default", .idle_seconds = 0, .elastic = settings.limits, .provider = describe(settings)}};
+    pools_.pools = {
+        {.name = "default", .idle_seconds = 0, .elastic = settings.limits, .provider = describe(settings)}};
     start();
   }
   ~ElasticPool() override {
@@ -48,7 +49,8 @@ class ElasticPool : public testing::MasterTest {
     return call(token, "POST", "/api/v1/allotments/1/claim",
                 json::object{{"node", node}, {"secret", secret}, {"hostname", "box"}});
   }
-  testing::Answer sync_as(const std::string& token, const std::string& agent, const std::string& pool = "default") {
+  testing::Answer sync_as(const std::string& token, const std::string& agent,
+                          const std::string& pool = "default") {
     api::SyncRequest request{.session = agent, .sequence = ++sequence_, .version = "1", .hostname = "box"};
     request.resource_pool = pool;
     request.slots = {{.id = 0}, {.id = 1}};
@@ -62,14 +64,16 @@ TEST_F(ElasticPool, AsksForAMachineWhenATrialWaitsAndPlacesItThere) {
   const auto id = submit();
   const auto token = pilot_token();
   ASSERT_TRUE(comes_true([&] { return text(allotments().at(0), "state") == "RUNNING"; }));
-  EXPECT_THAT(text(experiment(id), "waitingReason"), HasSubstr("waits for 1 node of local processes (process "));
+  EXPECT_THAT(text(experiment(id), "waitingReason"),
+              HasSubstr("waits for 1 node of local processes (process "));
   const auto claimed = claim(token, 0, secret_);
   ASSERT_EQ(claimed.status, 200) << claimed.text;
   EXPECT_EQ(text(claimed.body, "agentId"), "default-1-0");
   const auto joined = sync_as(text(claimed.body, "token"), "default-1-0", "another");
   ASSERT_EQ(joined.status, 200) << joined.text;
   EXPECT_EQ(joined.body.at("desired").get_array().size(), 1u);
-  EXPECT_EQ(call(user_, "GET", "/api/v1/agents/default-1-0").body.at("agent").at("resourcePools").at(0), "default");
+  EXPECT_EQ(call(user_, "GET", "/api/v1/agents/default-1-0").body.at("agent").at("resourcePools").at(0),
+            "default");
 }
 
 TEST_F(ElasticPool, TheTokenOfAPilotIsGoodForOneNodeAndItsOwnAgent) {
@@ -100,10 +104,12 @@ TEST_F(ElasticPool, GivesTheMachineBackWhenItsTrialIsKilled) {
   const auto claimed = claim(pilot_token(), 0, secret_);
   const auto agent = text(claimed.body, "token");
   const auto wanted = sync_as(agent, "default-1-0").body.at("desired").at(0);
+  ASSERT_TRUE(comes_true([&] { return !text(allotments().at(0), "engineId").empty(); }));
   const auto pid = std::atoi(text(allotments().at(0), "engineId").c_str());
   ASSERT_GT(pid, 1);
   call(user_, "POST", fmt::format("/api/v1/experiments/{}/kill", id));
-  api::SyncRequest request{.session = "default-1-0", .sequence = ++sequence_, .version = "1", .hostname = "box"};
+  api::SyncRequest request{
+      .session = "default-1-0", .sequence = ++sequence_, .version = "1", .hostname = "box"};
   request.slots = {{.id = 0}, {.id = 1}};
   request.allocations = {{.allocation_id = text(wanted, "allocationId"),
                           .state = api::AllocationState::exited,
@@ -111,7 +117,8 @@ TEST_F(ElasticPool, GivesTheMachineBackWhenItsTrialIsKilled) {
   EXPECT_EQ(call(agent, "POST", "/api/v1/agents/default-1-0/sync", http::to_wire(request)).status, 200);
   const auto gone = [&] { return ::kill(-pid, 0) != 0; };
   EXPECT_TRUE(comes_true(gone) || comes_true(gone)) << "the process was not ended";
-  EXPECT_TRUE(comes_true([&] { return allotments().empty(); }) || comes_true([&] { return allotments().empty(); }));
+  EXPECT_TRUE(comes_true([&] { return allotments().empty(); }) ||
+              comes_true([&] { return allotments().empty(); }));
   EXPECT_EQ(sync_as(agent, "default-1-0").status, 401);
 }
 

@@ -19,7 +19,8 @@ std::string shell_quoted(const std::string& text) {
 std::string pilot_script(const ProviderSettings& settings, const PilotSettings& pilot,
                          const EngineRequest& request, const std::string& options) {
   const auto base = settings.work_dir.empty() ? "${TMPDIR:-/tmp}" : shell_quoted(settings.work_dir);
-  std::string script = fmt::format("umask 077\nwork={}/{}.$$\nmkdir -p \"$work\" || exit 1\n", base, request.name);
+  std::string script =
+      fmt::format("umask 077\nwork={}/{}.$$\nmkdir -p \"$work\" || exit 1\n", base, request.name);
   std::string agent = fmt::format("{} agent --pilot {} --master {}", shell_quoted(settings.program),
                                   shell_quoted(request.id), shell_quoted(pilot.master_url));
   if (!pilot.certificate.empty()) {

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <boost/process.hpp>
 #include <filesystem>
 #include <fstream>
 
@@ -28,7 +27,9 @@ class Processes final : public Provider {
   }
 
   Result<std::string> submit(const EngineRequest& request) override {
-    const auto file = [&](const char* suffix) { return fmt::format("{}/{}.{}", pilot_.log_dir, request.name, suffix); };
+    const auto file = [&](const char* suffix) {
+      return fmt::format("{}/{}.{}", pilot_.log_dir, request.name, suffix);
+    };
     {
       std::ofstream script(file("sh"));
       for (int node = 0; node < request.nodes; ++node) {
@@ -40,10 +41,11 @@ class Processes final : public Provider {
       if (!script) return fail(ErrorCode::Unavailable, "cannot write {}", file("sh"));
     }
     DET_TRY(const auto end,
-            run_program({"/bin/sh", "-c",
-                         fmt::format("setsid bash {} > {} 2>&1 < /dev/null & echo $! > {}; echo $!",
-                                     shell_quoted(file("sh")), shell_quoted(file("log")), shell_quoted(file("pid")))},
-                        "", {{"DET_PILOT_TOKEN", request.token}}));
+            run_program(
+                {"/bin/sh", "-c",
+                 fmt::format("setsid bash {} > {} 2>&1 < /dev/null & echo $! > {}; echo $!",
+                             shell_quoted(file("sh")), shell_quoted(file("log")), shell_quoted(file("pid")))},
+                "", {{"DET_PILOT_TOKEN", request.token}}));
     return std::string(trim(end.out));
   }
 

@@ -23,7 +23,7 @@ struct EngineRequest {
 struct EngineJob {
   enum class State { Pending, Running, Ended };
   std::string name;
-  std::string id;      ///< in the engine
+  std::string id;  ///< in the engine
   State state = State::Pending;
   std::string reason;  ///< in words: why it waits, or how it ended
   std::optional<Time> ends;
@@ -59,8 +59,8 @@ struct PilotSettings {
 
 std::unique_ptr<Provider> make_provider(const ProviderSettings& settings, const PilotSettings& pilot);
 
-/// What the shell of a node runs: it becomes the pilot. It expects DET_PILOT_TOKEN in its environment, and has
-/// nothing secret in it. `options` are further ones of the agent.
+/// What the shell of a node runs: it becomes the pilot. It expects DET_PILOT_TOKEN in its environment, and
+/// has nothing secret in it. `options` are further ones of the agent.
 std::string pilot_script(const ProviderSettings& settings, const PilotSettings& pilot,
                          const EngineRequest& request, const std::string& options = "");
 /// Commands of the shell that start pilots by `launcher`, pass signals on to it, and end with it.

@@ -13,7 +13,8 @@ using ::testing::HasSubstr;
 
 Result<cluster::Pools> read(const std::string& provider, ProviderSettings* into = nullptr) {
   auto document =
-      json::parse(R"({"resource_pools": [{"pool_name": "default", "provider": )" + provider + "}]}")->get_object();
+      json::parse(R"({"resource_pools": [{"pool_name": "default", "provider": )" + provider + "}]}")
+          ->get_object();
   std::map<std::string, ProviderSettings> providers;
   auto pools = take_pools(document, providers);
   if (into != nullptr && providers.contains("default")) *into = providers.at("default");
@@ -24,7 +25,8 @@ TEST(ProviderSettings, ASlurmPartitionGivesThePoolItsMachines) {
   ProviderSettings settings;
   const auto pools = read(R"({"type": "slurm", "partition": "a100", "account": "proj42", "gres": "gpu:4",
       "slots_per_node": 4, "time_limit": "04:00:00", "max_nodes": 16, "idle_timeout": "5m", "grace_period": "2m",
-      "extra": ["--constraint=ib"], "prologue": "module load cuda"})", &settings);
+      "extra": ["--constraint=ib"], "prologue": "module load cuda"})",
+                          &settings);
   ASSERT_TRUE(pools) << pools.error().message();
   const auto& pool = pools->pools.at(0);
   EXPECT_EQ(pool.provider, "Slurm partition a100");
@@ -47,7 +49,8 @@ TEST(ProviderSettings, EverythingThatIsWrongIsSaidAtOnce) {
       {R"({"type": "slurm", "min_nodes": 3, "max_nodes": 2})",
        "provider.min_nodes is 3; it must not be greater than max_nodes, which is 2"},
       {R"({"type": "slurm", "max_nodes": 0})", "provider.max_nodes is 0; it must be an integer from 1"},
-      {R"({"type": "slurm", "idle_timeout": "soon"})", "provider.idle_timeout is \"soon\"; it must be a time"},
+      {R"({"type": "slurm", "idle_timeout": "soon"})",
+       "provider.idle_timeout is \"soon\"; it must be a time"},
       {R"({"type": "slurm", "time_limit": "1m", "grace_period": "2m"})",
        "provider.time_limit is 60 s; it must be longer than grace_period, which is 120 s"},
       {R"({"type": "slurm", "extra": ["ib"]})", "provider.extra has 'ib'; each must be an option of sbatch"},
@@ -58,7 +61,8 @@ TEST(ProviderSettings, EverythingThatIsWrongIsSaidAtOnce) {
       {R"({"type": "ssh", "hosts": ["a", "a"]})", "provider.hosts has 'a' twice; each machine is one node"},
       {R"({"type": "ssh", "hosts": ["a"], "max_nodes": 2})",
        "provider.max_nodes is 2; it must not be greater than the number of hosts, which is 1"},
-      {R"({"type": "ssh", "hosts": ["a"], "time_limit": "1h"})", "provider.time_limit is not a known setting"},
+      {R"({"type": "ssh", "hosts": ["a"], "time_limit": "1h"})",
+       "provider.time_limit is not a known setting"},
       {R"({"type": "kubernetes", "image": "det", "address": "k8s:6443"})",
        "provider.address is 'k8s:6443'; it must be the URL of an API server"},
       {R"({"type": "kubernetes", "image": "det", "address": "https://k8s", "kubeconfig": "c"})",
@@ -93,9 +97,21 @@ TEST(TimeSpan, IsReadAsPeopleAndSlurmWriteIt) {
     std::optional<std::int64_t> seconds;
   };
   const std::vector<Case> cases = {
-      {"90", 90},        {"5m", 300},          {"1h30m", 5'400},      {"02:30", 150},        {"04:00:00", 14'400},
-      {"1-00", 86'400},  {"2-12:30", 217'800}, {"2-12:30:05", 217'805}, {"", {}},            {"soon", {}},
-      {"1:2:3:4", {}},   {"1:60", {}},         {"-5", {}},            {"1-", {}},            {"1:", {}},
+      {"90", 90},
+      {"5m", 300},
+      {"1h30m", 5'400},
+      {"02:30", 150},
+      {"04:00:00", 14'400},
+      {"1-00", 86'400},
+      {"2-12:30", 217'800},
+      {"2-12:30:05", 217'805},
+      {"", {}},
+      {"soon", {}},
+      {"1:2:3:4", {}},
+      {"1:60", {}},
+      {"-5", {}},
+      {"1-", {}},
+      {"1:", {}},
   };
   for (const auto& c : cases) EXPECT_EQ(time_span(c.text), c.seconds) << c.text;
 }

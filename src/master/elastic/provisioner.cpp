@@ -15,10 +15,10 @@ using std::chrono::milliseconds;
 using State = elastic::State;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kPoll{5'000};        ///< between two lists while something is there
-constexpr milliseconds kPollSoon{1'000};     ///< after a submission or a cancellation
+constexpr milliseconds kPoll{5'000};          ///< between two lists while something is there
+constexpr milliseconds kPollSoon{1'000};      ///< after a submission or a cancellation
 constexpr milliseconds kPollTrouble{10'000};  ///< when the engine does not answer
-constexpr milliseconds kRest{60'000};       ///< nothing is there: only a request wakes us
+constexpr milliseconds kRest{60'000};         ///< nothing is there: only a request wakes us
 constexpr milliseconds kSample{10'000};
 constexpr std::size_t kSamplesMax = 2'160;
 
@@ -31,10 +31,10 @@ struct Provisioner::Pool {
   std::string trouble;
   std::int64_t calls = 0;
   std::deque<PoolSample> history{};
-  bool listed = false;            ///< since the start: what was submitted before is known
+  bool listed = false;                             ///< since the start: what was submitted before is known
   std::map<std::string, std::string> cancelled{};  ///< jobs that were asked to end, by id
-  bool foreign = false;           ///< the engine has jobs of ours that nobody wants
-  double budget = 0;              ///< calls that may be made now besides lists
+  bool foreign = false;                            ///< the engine has jobs of ours that nobody wants
+  double budget = 0;                               ///< calls that may be made now besides lists
   Clock::time_point budget_at = Clock::now();
 
   /// Whether another call, which is no list, may be made now.
@@ -51,8 +51,12 @@ struct Provisioner::Pool {
   }
 };
 
-Provisioner::Provisioner(asio::any_io_executor strand, Ledger& ledger, const Auth& auth, std::string cluster_id)
-    : strand_(std::move(strand)), ledger_(ledger), auth_(auth), prefix_("det-" + cluster_id.substr(0, 8) + "-") {}
+Provisioner::Provisioner(asio::any_io_executor strand, Ledger& ledger, const Auth& auth,
+                         std::string cluster_id)
+    : strand_(std::move(strand)),
+      ledger_(ledger),
+      auth_(auth),
+      prefix_("det-" + cluster_id.substr(0, 8) + "-") {}
 
 Provisioner::~Provisioner() {
   for (auto& [name, pool] : pools_) pool->thread.join();
@@ -139,7 +143,8 @@ asio::awaitable<void> Provisioner::run(Pool& pool) {
   while (!stopping_) {
     const bool changed = co_await round(pool);
     bool any = pool.foreign;
-    for (const auto& [id, allotment] : ledger_.cluster().allotments()) any = any || allotment.pool == pool.name;
+    for (const auto& [id, allotment] : ledger_.cluster().allotments())
+      any = any || allotment.pool == pool.name;
     const auto pause = !pool.trouble.empty() ? kPollTrouble : changed ? kPollSoon : any ? kPoll : kRest;
     co_await watch.wait(pause);
   }
@@ -157,7 +162,8 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
     // Whoever waits is told.
     std::vector<cluster::Event> events;
     for (const auto& [id, allotment] : ledger_.cluster().allotments())
-      if (allotment.pool == pool.name && allotment.state != State::Releasing && allotment.reason != pool.trouble)
+      if (allotment.pool == pool.name && allotment.state != State::Releasing &&
+          allotment.reason != pool.trouble)
         events.push_back(cluster::AllotmentReported{.id = id,
                                                     .running = allotment.state == State::Running,
                                                     .engine_id = allotment.engine_id,
@@ -210,7 +216,8 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
 
   std::erase_if(unwanted, [&](const EngineJob& job) { return pool.cancelled.contains(job.id); });
   pool.foreign = !unwanted.empty() || !pool.cancelled.empty();
-  if (unwanted.empty() && !pool.cancelled.empty()) pool.cancelled.clear();  // asked again, if they are still there
+  if (unwanted.empty() && !pool.cancelled.empty())
+    pool.cancelled.clear();  // asked again, if they are still there
   if (!unwanted.empty() && pool.may_call()) {
     for (const auto& job : unwanted) pool.cancelled[job.id] = job.name;
     auto cancel = [&provider = *pool.provider, unwanted] { return provider.cancel(unwanted); };
@@ -220,6 +227,7 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
   }
 
   bool changed = !unwanted.empty();
+  if (!to_submit.empty()) co_await ledger_.durable();  // else a crash could give their ids again
   for (const auto& id : to_submit) {
     if (stopping_ || !pool.may_call()) break;
     co_await submit(pool, id);
@@ -230,26 +238,30 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
 
 asio::awaitable<void> Provisioner::submit(Pool& pool, std::string id) {
   const auto* allotment = ledger_.cluster().allotment(id);
-  if (allotment == nullptr || allotment->state == State::Releasing || !allotment->engine_id.empty()) co_return;
+  if (allotment == nullptr || allotment->state == State::Releasing || !allotment->engine_id.empty())
+    co_return;
   EngineRequest request{
       .name = name_of(id), .id = id, .nodes = allotment->nodes, .token = auth_.pilot_token(id)};
   auto work = [&provider = *pool.provider, request] { return provider.submit(request); };
   ++pool.calls;
   auto done = co_await http::offload(pool.thread, std::move(work));
+  cluster::Event event;
   if (done) {
-    spdlog::info("resource pool {}: asked for {} node(s) as {} ({})", pool.name, request.nodes, request.name, *done);
+    spdlog::info("resource pool {}: asked for {} node(s) as {} ({})", pool.name, request.nodes, request.name,
+                 *done);
     const auto* now = ledger_.cluster().allotment(id);  // its agent may have joined already
     const bool running = now != nullptr && now->state == State::Running;
-    co_await say(cluster::AllotmentReported{.id = id, .running = running, .engine_id = *done});
+    event = cluster::AllotmentReported{.id = id, .running = running, .engine_id = *done};
   } else if (done.error().code() == ErrorCode::Unavailable) {
     allotment = ledger_.cluster().allotment(id);
     if (allotment == nullptr || allotment->reason != done.error().message())
       spdlog::warn("resource pool {}: {}", pool.name, done.error().message());
-    co_await say(cluster::AllotmentReported{.id = id, .reason = done.error().message()});
+    event = cluster::AllotmentReported{.id = id, .reason = done.error().message()};
   } else {
     spdlog::error("resource pool {}: {}", pool.name, done.error().message());
-    co_await say(cluster::AllotmentEnded{id, done.error().message()});
+    event = cluster::AllotmentEnded{id, done.error().message()};
   }
+  co_await say(std::move(event));
 }
 
 }  // namespace det::master

@@ -23,8 +23,9 @@ class Slurm final : public Provider {
   }
 
   Result<std::string> submit(const EngineRequest& request) override {
-    DET_TRY(const auto out, ask(sbatch_words(settings_, pilot_, request), slurm_script(settings_, pilot_, request),
-                                {{"DET_PILOT_TOKEN", request.token}}));
+    DET_TRY(const auto out,
+            ask(sbatch_words(settings_, pilot_, request), slurm_script(settings_, pilot_, request),
+                {{"DET_PILOT_TOKEN", request.token}}));
     return std::string(trim(out.substr(0, out.find(';'))));  // "4711;cluster" where there are several
   }
 

@@ -26,8 +26,8 @@ std::vector<std::string> split(const std::string& text, char at) {
 EngineJob::State state_of(const std::string& state) {
   for (const auto* running : {"RUNNING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"})
     if (state == running) return EngineJob::State::Running;
-  for (const auto* pending : {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD",
-                              "SPECIAL_EXIT", "STAGE_OUT"})
+  for (const auto* pending : {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD",
+                              "RESV_DEL_HOLD", "SPECIAL_EXIT", "STAGE_OUT"})
     if (state == pending) return EngineJob::State::Pending;
   return EngineJob::State::Ended;  // COMPLETING, too: nothing of it runs on
 }
@@ -50,9 +50,14 @@ std::optional<Time> end_of(const std::string& end, const std::string& start, std
 
 std::vector<std::string> sbatch_words(const ProviderSettings& settings, const PilotSettings& pilot,
                                       const EngineRequest& request) {
-  std::vector<std::string> words = {"sbatch", "--parsable", "--job-name=" + request.name,
-                                    fmt::format("--nodes={}", request.nodes), "--ntasks-per-node=1",
-                                    "--export=DET_PILOT_TOKEN", "--chdir=/", "--requeue",
+  std::vector<std::string> words = {"sbatch",
+                                    "--parsable",
+                                    "--job-name=" + request.name,
+                                    fmt::format("--nodes={}", request.nodes),
+                                    "--ntasks-per-node=1",
+                                    "--export=DET_PILOT_TOKEN",
+                                    "--chdir=/",
+                                    "--requeue",
                                     fmt::format("--signal=B:USR1@{}", settings.limits.grace_period),
                                     fmt::format("--output={}/%x.log", pilot.log_dir)};
   const auto add = [&](const char* option, const std::string& value) {
@@ -75,8 +80,10 @@ std::vector<std::string> sbatch_words(const ProviderSettings& settings, const Pi
 std::string slurm_script(const ProviderSettings& settings, const PilotSettings& pilot,
                          const EngineRequest& request) {
   // srun would pass on only what --export named.
-  return fmt::format("#!/bin/bash\n# Agents of Determined on the machines of allotment {}.\nexport SLURM_EXPORT_ENV=ALL\n",
-                     request.id) +
+  return fmt::format(
+             "#!/bin/bash\n# Agents of Determined on the machines of allotment {}.\nexport "
+             "SLURM_EXPORT_ENV=ALL\n",
+             request.id) +
          job_script("srun --ntasks-per-node=1 --kill-on-bad-exit=0", pilot_script(settings, pilot, request));
 }
 
@@ -128,9 +135,10 @@ std::string slurm_error(const std::string& text) {
 }
 
 bool is_slurm_silent(const std::string& text) {
-  for (const auto* words : {"Unable to contact slurm controller", "Connection refused", "Connection timed out",
-                            "Socket timed out", "Zero Bytes were transmitted", "Slurm backup controller",
-                            "Communication connection failure", "Slurm temporarily unable"})
+  for (const auto* words :
+       {"Unable to contact slurm controller", "Connection refused", "Connection timed out",
+        "Socket timed out", "Zero Bytes were transmitted", "Slurm backup controller",
+        "Communication connection failure", "Slurm temporarily unable"})
     if (text.find(words) != std::string::npos) return true;
   return false;
 }

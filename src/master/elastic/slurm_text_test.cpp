@@ -29,7 +29,8 @@ TEST(SlurmText, ARequestHasTheOptionsOfThePoolAndNothingSecret) {
 
 TEST(SlurmText, TheScriptStartsAPilotOnEachNodeAndHasNothingSecret) {
   ProviderSettings settings;
-  settings.program = "/opt/it's/det", settings.prologue = "module load cuda", settings.limits.slots_per_node = 4;
+  settings.program = "/opt/it's/det", settings.prologue = "module load cuda",
+  settings.limits.slots_per_node = 4;
   const auto script = slurm_script(settings, kPilot, kRequest);
   EXPECT_THAT(script, ::testing::StartsWith("#!"));
   EXPECT_THAT(script, HasSubstr("module load cuda\n"));
@@ -51,13 +52,13 @@ TEST(SlurmText, ReadsTheListOfJobs) {
   };
   using State = EngineJob::State;
   const std::vector<Case> cases = {
-      {"7|PENDING|Priority|N/A",             State::Pending, "job 7 is pending: Priority", {}},
-      {"7|CONFIGURING|None|1800000000",      State::Pending, "job 7 is configuring: None", {}},
-      {"7|RUNNING|None|1800000000",          State::Running, "job 7 is running",           Time{1'800'000'000 * kSecond}},
-      {"7|RUNNING|None|NONE",                State::Running, "job 7 is running",           {}},
-      {"7|COMPLETING|None|1800000000",       State::Ended,   "job 7 ended: COMPLETING",    {}},
-      {"7|TIMEOUT|TimeLimit|1800000000",     State::Ended,   "job 7 ended: TIMEOUT (TimeLimit)", {}},
-      {"7|NODE_FAIL|None|1800000000",        State::Ended,   "job 7 ended: NODE_FAIL",     {}},
+      {"7|PENDING|Priority|N/A", State::Pending, "job 7 is pending: Priority", {}},
+      {"7|CONFIGURING|None|1800000000", State::Pending, "job 7 is configuring: None", {}},
+      {"7|RUNNING|None|1800000000", State::Running, "job 7 is running", Time{1'800'000'000 * kSecond}},
+      {"7|RUNNING|None|NONE", State::Running, "job 7 is running", {}},
+      {"7|COMPLETING|None|1800000000", State::Ended, "job 7 ended: COMPLETING", {}},
+      {"7|TIMEOUT|TimeLimit|1800000000", State::Ended, "job 7 ended: TIMEOUT (TimeLimit)", {}},
+      {"7|NODE_FAIL|None|1800000000", State::Ended, "job 7 ended: NODE_FAIL", {}},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.line);

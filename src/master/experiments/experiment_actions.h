@@ -19,8 +19,14 @@ asio::awaitable<Result<http::Empty>> move_experiment(Services& s, http::Context 
 asio::awaitable<Result<http::Empty>> retain_logs(Services& s, ExperimentId id, std::int32_t days);
 /// POST /api/v1/experiments/continue
 void add_continue_routes(http::Router& router, Services& s);
-/// {"state", "jobsAhead"} of its job; null where it has none, being over or paused.
-json::value job_summary(Services& s, ExperimentId id);
+/// The place of a job in its queue.
+struct JobSummary {
+  std::string state;
+  std::int32_t jobs_ahead = 0;  ///< -1 where the pool's queue has no order
+};
+BOOST_DESCRIBE_STRUCT(JobSummary, (), (state, jobs_ahead))
+/// Of the experiment's job; none where it has no job, being over or paused.
+std::optional<JobSummary> job_summary(Services& s, ExperimentId id);
 asio::awaitable<Result<http::Empty>> kill_trial(Services& s, http::Context context, TrialId id);
 
 }  // namespace det::master

@@ -34,12 +34,13 @@ struct ListQuery {
   std::vector<ExperimentId> experiment_id_filter_incl, experiment_id_filter_not_in;
   std::int32_t offset = 0, limit = 0;
   bool omit_config = false;
+  bool show_trial_data = false;  ///< the best trial is always shown
 };
 BOOST_DESCRIBE_STRUCT(ListQuery, (),
                       (states, users, labels, user_ids, archived, name, description, search, sort_by,
                        order_by, project_id, experiment_id_filter_gt, experiment_id_filter_gte,
                        experiment_id_filter_lt, experiment_id_filter_lte, experiment_id_filter_incl,
-                       experiment_id_filter_not_in, offset, limit, omit_config))
+                       experiment_id_filter_not_in, offset, limit, omit_config, show_trial_data))
 struct ExperimentListReply {
   std::vector<api::Experiment> experiments;
   api::Pagination pagination;
@@ -51,7 +52,7 @@ struct ById {
 BOOST_DESCRIBE_STRUCT(ById, (), (id))
 struct ExperimentReply {
   api::Experiment experiment;
-  json::value job_summary;
+  Nullable<JobSummary> job_summary;
   json::value config;
 };
 BOOST_DESCRIBE_STRUCT(ExperimentReply, (), (experiment, job_summary, config))

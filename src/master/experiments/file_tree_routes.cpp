@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <functional>
+#include <limits>
 
 #include "det/base/text.h"
 #include "det/base/utf8_names.h"
@@ -23,8 +24,18 @@ struct OfExperiment {
   ExperimentId experiment_id;
 };
 BOOST_DESCRIBE_STRUCT(OfExperiment, (), (experiment_id))
+/// A file, or a directory with what is in it.
+struct FileNode {
+  std::string path, name;
+  std::string modified_time;  ///< with all digits of the microseconds
+  std::int32_t content_length = 0;
+  bool is_dir = false;
+  std::string content_type;
+  std::vector<FileNode> files;
+};
+BOOST_DESCRIBE_STRUCT(FileNode, (), (path, name, modified_time, content_length, is_dir, content_type, files))
 struct TreeReply {
-  json::array files;  ///< {"path","name","modifiedTime","contentLength","isDir","contentType","files":[…]}
+  std::vector<FileNode> files;
 };
 BOOST_DESCRIBE_STRUCT(TreeReply, (), (files))
 struct FileRequest {
@@ -73,18 +84,18 @@ std::string plain(std::string_view path) {
   return text;
 }
 
-json::array to_json(const Node& node, const std::string& prefix) {
-  json::array files;
+std::vector<FileNode> files_of(const Node& node, const std::string& prefix) {
+  std::vector<FileNode> files;
   for (const auto& [name, child] : node.children) {
     const auto path = prefix.empty() ? name : prefix + "/" + name;
-    json::object file{{"path", path},
-                      {"name", name},
-                      {"modifiedTime", to_rfc3339(child.modified)},
-                      {"contentLength", child.bytes},
-                      {"isDir", child.directory},
-                      {"contentType", child.directory ? "" : "application/octet-stream"}};
-    file["files"] = to_json(child, path);
-    files.push_back(std::move(file));
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    files.push_back({.path = path,
+                     .name = name,
+                     .modified_time = to_rfc3339(child.modified),
+                     .content_length = static_cast<std::int32_t>(std::min(child.bytes, kMost)),
+                     .is_dir = child.directory,
+                     .content_type = child.directory ? "" : "application/octet-stream",
+                     .files = files_of(child, path)});
   }
   return files;
 }
@@ -112,7 +123,7 @@ Result<TreeReply> tree(store::Store& store, ExperimentId id) {
     return true;
   };
   DET_TRY([[maybe_unused]] const auto read, each_entry(packed, add).map([] { return true; }));
-  return TreeReply{to_json(root, "")};
+  return TreeReply{files_of(root, "")};
 }
 
 Result<std::string> file(store::Store& store, const FileRequest& request) {

@@ -25,6 +25,10 @@ struct Template {
   WorkspaceId workspace_id = store::kUncategorizedWorkspace;
 };
 BOOST_DESCRIBE_STRUCT(Template, (), (name, config, yaml, workspace_id))
+struct TemplateReply {
+  Template template_;
+};
+BOOST_DESCRIBE_STRUCT(TemplateReply, (), (template_))
 struct ListQuery {
   std::string name, sort_by, order_by;
   std::vector<WorkspaceId> workspace_ids;
@@ -102,16 +106,16 @@ Result<std::string> checked(Services& s, const std::string& name, const json::va
   return text;
 }
 
-asio::awaitable<Result<json::object>> write(Services& s, store::TemplateRecord record) {
+asio::awaitable<Result<TemplateReply>> write(Services& s, store::TemplateRecord record) {
   std::vector<store::Change> changes;
   changes.push_back(store::PutTemplate{record});
   co_await s.ledger.write(std::move(changes));
-  co_return json::object{{"template", http::to_wire(to_api(record))}};
+  co_return TemplateReply{to_api(record)};
 }
 
 /// A new template, or with `replaces` also another configuration for the one that is there.
-asio::awaitable<Result<json::object>> put(Services& s, Context context, TemplatePutRequest request,
-                                          bool replaces) {
+asio::awaitable<Result<TemplateReply>> put(Services& s, Context context, TemplatePutRequest request,
+                                           bool replaces) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   const auto& name = request.template_name;
   if (name.find_first_not_of(" \t\r\n") == std::string::npos)
@@ -137,7 +141,7 @@ asio::awaitable<Result<json::object>> put(Services& s, Context context, Template
   co_return co_await write(s, std::move(record));
 }
 
-asio::awaitable<Result<json::object>> patch(Services& s, Context context, TemplatePatchRequest request) {
+asio::awaitable<Result<TemplateReply>> patch(Services& s, Context context, TemplatePatchRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   const auto turn = co_await s.templates.take();
   auto there = co_await named(s, request.template_name);
@@ -148,7 +152,7 @@ asio::awaitable<Result<json::object>> patch(Services& s, Context context, Templa
   co_return co_await write(s, *std::move(there));
 }
 
-asio::awaitable<Result<json::object>> rename(Services& s, Context context, RenameRequest request) {
+asio::awaitable<Result<TemplateReply>> rename(Services& s, Context context, RenameRequest request) {
   if (const auto user = require_user(context.principal); !user) co_return tl::unexpected(user.error());
   if (request.new_name.find_first_not_of(" \t\r\n") == std::string::npos)
     co_return invalid_argument("newName is '{}'; the name of a template cannot be empty", request.new_name);
@@ -164,7 +168,7 @@ asio::awaitable<Result<json::object>> rename(Services& s, Context context, Renam
   changes.push_back(store::DeleteTemplate{request.old_name});
   changes.push_back(store::PutTemplate{*record});
   co_await s.ledger.write(std::move(changes));
-  co_return json::object{{"template", http::to_wire(to_api(*record))}};
+  co_return TemplateReply{to_api(*record)};
 }
 
 }  // namespace
@@ -192,32 +196,32 @@ void add_template_routes(http::Router& router, Services& s) {
         co_return reply;
       },
       Doc{.summary = "List templates", .tag = tag});
-  router.add<ByName, json::object>(
+  router.add<ByName, TemplateReply>(
       Verb::Get, "/api/v1/templates/{templateName}",
-      [&s](Context, ByName q) -> asio::awaitable<Result<json::object>> {
+      [&s](Context, ByName q) -> asio::awaitable<Result<TemplateReply>> {
         const auto record = co_await named(s, q.template_name);
         if (!record) co_return not_found("template '{}' not found", q.template_name);
-        co_return json::object{{"template", http::to_wire(to_api(*record))}};
+        co_return TemplateReply{to_api(*record)};
       },
       Doc{.summary = "Get a template", .tag = tag, .errors = {ErrorCode::NotFound}});
-  router.add<TemplatePutRequest, json::object>(
+  router.add<TemplatePutRequest, TemplateReply>(
       Verb::Post, "/api/v1/templates/{templateName}",
       [&s](Context c, TemplatePutRequest r) { return put(s, std::move(c), std::move(r), false); },
       Doc{.summary = "Create a template",
           .tag = tag,
           .errors = {ErrorCode::NotFound, ErrorCode::AlreadyExists}});
-  router.add<TemplatePutRequest, json::object>(
+  router.add<TemplatePutRequest, TemplateReply>(
       Verb::Put, "/api/v1/templates/{templateName}",
       [&s](Context c, TemplatePutRequest r) { return put(s, std::move(c), std::move(r), true); },
       Doc{.summary = "Create or replace a template", .tag = tag, .errors = {ErrorCode::NotFound}});
-  router.add<TemplatePatchRequest, json::object>(
+  router.add<TemplatePatchRequest, TemplateReply>(
       Verb::Patch, "/api/v1/templates/{templateName}",
       [&s](Context c, TemplatePatchRequest r) { return patch(s, std::move(c), std::move(r)); },
       Doc{.summary = "Replace the configuration of a template",
           .tag = tag,
           .errors = {ErrorCode::NotFound},
           .body_member = "config"});
-  router.add<RenameRequest, json::object>(
+  router.add<RenameRequest, TemplateReply>(
       Verb::Patch, "/api/v1/template/rename",
       [&s](Context c, RenameRequest r) { return rename(s, std::move(c), std::move(r)); },
       Doc{.summary = "Rename a template",

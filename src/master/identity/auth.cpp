@@ -98,7 +98,8 @@ std::string Auth::owner_token(const std::string& allocation_id) const {
 }
 
 std::string Auth::pilot_token(const std::string& allotment) const {
-  return fmt::format("{}{}.{}", kPilotPrefix, allotment, keyed_hash(options_.task_key, "pilot of " + allotment));
+  return fmt::format("{}{}.{}", kPilotPrefix, allotment,
+                     keyed_hash(options_.task_key, "pilot of " + allotment));
 }
 
 std::string Auth::pilot_agent_token(const std::string& allotment, int node, const std::string& secret) const {
@@ -126,9 +127,10 @@ Result<std::any> Auth::agent_of_pilot(const std::string& token) const {
       if (const auto claim = allotment->claims.find(node);
           claim != allotment->claims.end() &&
           equal(token, pilot_agent_token(allotment->id, node, claim->second)))
-        return std::any(Principal(AgentPrincipal{.agent_id = pilot_agent_id(allotment->pool, allotment->id, node),
-                                                 .allotment = allotment->id,
-                                                 .resource_pool = allotment->pool}));
+        return std::any(
+            Principal(AgentPrincipal{.agent_id = pilot_agent_id(allotment->pool, allotment->id, node),
+                                     .allotment = allotment->id,
+                                     .resource_pool = allotment->pool}));
   }
   return fail(ErrorCode::Unauthenticated, "the machine was given back; its agent is unknown");
 }

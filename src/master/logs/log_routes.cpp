@@ -40,8 +40,9 @@ struct TrialLogs : Filter {
 BOOST_DESCRIBE_STRUCT(TrialLogs, (Filter), (trial_id))
 struct TaskLogs : Filter {
   std::string task_id;
+  std::vector<std::string> allocation_ids;
 };
-BOOST_DESCRIBE_STRUCT(TaskLogs, (Filter), (task_id))
+BOOST_DESCRIBE_STRUCT(TaskLogs, (Filter), (task_id, allocation_ids))
 
 struct MasterLogs {
   std::int64_t offset = 0;
@@ -151,9 +152,11 @@ bool ended(const Services& s, const std::string& task, std::optional<TrialId> id
 }
 
 asio::awaitable<Result<void>> send(Services& s, const Filter& filter, std::string task,
-                                   std::optional<TrialId> trial, ItemWriter<api::LogLine>& out) {
+                                   std::vector<std::string> allocations, std::optional<TrialId> trial,
+                                   ItemWriter<api::LogLine>& out) {
   auto wanted = to_query(filter, task);
   if (!wanted) co_return tl::unexpected(wanted.error());
+  wanted->allocation_ids = std::move(allocations);
   const auto pattern = pattern_of(filter);
   if (!pattern) co_return tl::unexpected(pattern.error());
   LogPages pages(*std::move(wanted), filter.limit, *pattern != nullptr);
@@ -188,7 +191,8 @@ void add_log_routes(http::Router& router, Services& s) {
         auto read = [&s, id = in.trial_id] { return s.store.trial(id); };
         const auto trial = co_await offload(s, std::move(read));
         if (!trial) co_return not_found("trial '{}' not found", in.trial_id);
-        co_return co_await send(s, in, trial->task_id, trial->id, out);
+        std::vector<std::string> all;
+        co_return co_await send(s, in, trial->task_id, std::move(all), trial->id, out);
       },
       Doc{.summary = "Read the log of a trial; `follow` waits for more lines until the trial ends",
           .tag = "Logs",
@@ -205,7 +209,7 @@ void add_log_routes(http::Router& router, Services& s) {
           if (!trial && !task) co_return not_found("task '{}' not found", in.task_id);
           if (trial) of_trial = trial->id;
         }
-        co_return co_await send(s, in, in.task_id, of_trial, out);
+        co_return co_await send(s, in, in.task_id, in.allocation_ids, of_trial, out);
       },
       Doc{.summary = "Read the log of a task; `follow` waits for more lines until the task ends",
           .tag = "Logs",

@@ -136,7 +136,8 @@ void write_providers(PrometheusText& out, const Services& s) {
                                        {"running", nodes.running},
                                        {"leaving", nodes.leaving}})
       out.sample({{"resource_pool", pool}, {"state", state}}, count);
-  out.family("det_provider_failures", "gauge", "Requests for nodes that failed since the last one that worked.");
+  out.family("det_provider_failures", "gauge",
+             "Requests for nodes that failed since the last one that worked.");
   for (const auto& [pool, nodes] : pools) out.sample({{"resource_pool", pool}}, cluster.failures(pool).count);
   if (s.provisioner == nullptr) return;
   out.family("det_provider_calls_total", "counter", "Calls of the engine that gives the nodes.");

@@ -38,7 +38,7 @@ struct AggregatedEntry {
   std::string period_start;  ///< "2026-11-22" or "2026-11"
   std::string period;
   double seconds = 0;
-  json::object by_username, by_experiment_label, by_resource_pool, by_agent_label;
+  std::map<std::string, double> by_username, by_experiment_label, by_resource_pool, by_agent_label;
 };
 BOOST_DESCRIBE_STRUCT(AggregatedEntry, (),
                       (period_start, period, seconds, by_username, by_experiment_label, by_resource_pool,

@@ -5,6 +5,7 @@
 
 #include "det/master/agents/cluster_objects.h"
 #include "det/master/objects.h"
+#include "det/master/pools/pool_bindings.h"
 #include "det/master/services.h"
 
 namespace det::master {
@@ -64,8 +65,9 @@ BOOST_DESCRIBE_STRUCT(Pool, (),
                        agent_docker_network, agent_docker_runtime, agent_docker_image, agent_fluent_image))
 struct PoolsQuery {
   std::int32_t offset = 0, limit = 0;
+  bool unbound = false;
 };
-BOOST_DESCRIBE_STRUCT(PoolsQuery, (), (offset, limit))
+BOOST_DESCRIBE_STRUCT(PoolsQuery, (), (offset, limit, unbound))
 struct PoolsReply {
   std::vector<Pool> resource_pools;
   api::Pagination pagination;
@@ -75,22 +77,21 @@ BOOST_DESCRIBE_STRUCT(PoolsReply, (), (resource_pools, pagination))
 Pool describe(Services& s, const std::string& name) {
   const auto& cluster = s.ledger.cluster();
   const auto& settings = cluster.pool(name);
-  Pool pool{
-      .name = name,
-      .description = !settings.description.empty() ? settings.description
-                     : settings.elastic            ? "machines of " + settings.provider
-                                                   : "agents that joined as " + name,
-      .provider = settings.provider,
-      .scheduler = cluster::policy_name(settings.policy),
-      .scheduler_type = scheduler_type(settings.policy),
-      .scheduler_fitting_policy =
-          settings.fitting == scheduler::Fitting::Best ? "FITTING_POLICY_BEST" : "FITTING_POLICY_WORST",
-      .preemption = settings.preemption,
-      .default_priority = settings.default_priority,
-      .aux_container_capacity_per_agent = settings.zero_slot_max,
-      .default_compute_pool = name == cluster.pools().default_compute,
-      .default_aux_pool = name == cluster.pools().default_aux,
-      .cluster_name = s.cluster_name};
+  Pool pool{.name = name,
+            .description = !settings.description.empty() ? settings.description
+                           : settings.elastic            ? "machines of " + settings.provider
+                                                         : "agents that joined as " + name,
+            .provider = settings.provider,
+            .scheduler = cluster::policy_name(settings.policy),
+            .scheduler_type = scheduler_type(settings.policy),
+            .scheduler_fitting_policy =
+                settings.fitting == scheduler::Fitting::Best ? "FITTING_POLICY_BEST" : "FITTING_POLICY_WORST",
+            .preemption = settings.preemption,
+            .default_priority = settings.default_priority,
+            .aux_container_capacity_per_agent = settings.zero_slot_max,
+            .default_compute_pool = name == cluster.pools().default_compute,
+            .default_aux_pool = name == cluster.pools().default_aux,
+            .cluster_name = s.cluster_name};
   if (settings.elastic) {
     pool.min_agents = settings.elastic->min_nodes;
     pool.max_agents = settings.elastic->max_nodes;
@@ -142,8 +143,9 @@ void add_pool_routes(http::Router& router, Services& s) {
   router.add<PoolsQuery, PoolsReply>(
       Verb::Get, "/api/v1/resource-pools",
       [&s](Context, PoolsQuery q) -> asio::awaitable<Result<PoolsReply>> {
-        const auto known = s.ledger.cluster().resource_pools();
-        const std::vector<std::string> names(known.begin(), known.end());
+        std::vector<std::string> names;
+        for (const auto& name : s.ledger.cluster().resource_pools())
+          if (!q.unbound || s.bindings.of(name).empty()) names.push_back(name);
         const auto span = page_of(names.size(), q.offset, q.limit);
         PoolsReply reply{.resource_pools = {}, .pagination = span.pagination};
         for (auto i = span.begin; i < span.end; ++i) reply.resource_pools.push_back(describe(s, names[i]));

@@ -19,11 +19,6 @@ using http::Doc;
 using http::Empty;
 using http::Verb;
 
-struct JobSummary {
-  std::string state;
-  std::int32_t jobs_ahead = 0;  ///< -1 where the pool's queue has no order
-};
-BOOST_DESCRIBE_STRUCT(JobSummary, (), (state, jobs_ahead))
 struct Job {
   JobSummary summary;
   std::string type = "TYPE_EXPERIMENT";
@@ -187,18 +182,18 @@ std::vector<Job> jobs(Services& s, const std::string& only) {
 
 }  // namespace
 
-json::value job_summary(Services& s, ExperimentId id) {
+std::optional<JobSummary> job_summary(Services& s, ExperimentId id) {
   const auto& cluster = s.ledger.cluster();
-  if (cluster.experiment(id) == nullptr) return nullptr;
+  if (cluster.experiment(id) == nullptr) return std::nullopt;
   const auto pool = cluster.pool_of(cluster::Job(id));
   std::int32_t ahead = 0;
   for (const auto& job : cluster.queue(pool)) {
     if (!takes_part(s, job)) continue;
     if (job == cluster::Job(id))
-      return {{"state", job_of(s, job).summary.state}, {"jobsAhead", has_order(s, pool) ? ahead : -1}};
+      return JobSummary{job_of(s, job).summary.state, has_order(s, pool) ? ahead : -1};
     ++ahead;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 namespace {

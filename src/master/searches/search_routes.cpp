@@ -22,8 +22,50 @@ struct EventsQuery {
   double timeout_seconds = 60;
 };
 BOOST_DESCRIBE_STRUCT(EventsQuery, (), (experiment_id, timeout_seconds))
+struct InitialOperationsEvent {
+  std::int32_t placeholder = 0;
+};
+BOOST_DESCRIBE_STRUCT(InitialOperationsEvent, (), (placeholder))
+/// A trial was created, or closed.
+struct TrialEvent {
+  std::string request_id;
+};
+BOOST_DESCRIBE_STRUCT(TrialEvent, (), (request_id))
+struct TrialProgressEvent {
+  std::string request_id;
+  double partial_units = 0;
+};
+BOOST_DESCRIBE_STRUCT(TrialProgressEvent, (), (request_id, partial_units))
+struct ValidationCompletedEvent {
+  std::string request_id;
+  double metric = 0;
+  std::int64_t validate_after_length = 0;
+};
+BOOST_DESCRIBE_STRUCT(ValidationCompletedEvent, (), (request_id, metric, validate_after_length))
+struct TrialExitedEarlyEvent {
+  std::string request_id, exited_reason;
+};
+BOOST_DESCRIBE_STRUCT(TrialExitedEarlyEvent, (), (request_id, exited_reason))
+struct ExperimentInactiveEvent {
+  std::string experiment_state;
+};
+BOOST_DESCRIBE_STRUCT(ExperimentInactiveEvent, (), (experiment_state))
+/// One thing that happened: exactly one of the members after `id` is set.
+struct SearcherEvent {
+  std::int32_t id = 0;
+  std::optional<InitialOperationsEvent> initial_operations;
+  std::optional<TrialEvent> trial_created;
+  std::optional<TrialProgressEvent> trial_progress;
+  std::optional<ValidationCompletedEvent> validation_completed;
+  std::optional<TrialExitedEarlyEvent> trial_exited_early;
+  std::optional<TrialEvent> trial_closed;
+  std::optional<ExperimentInactiveEvent> experiment_inactive;
+};
+BOOST_DESCRIBE_STRUCT(SearcherEvent, (),
+                      (id, initial_operations, trial_created, trial_progress, validation_completed,
+                       trial_exited_early, trial_closed, experiment_inactive))
 struct EventsReply {
-  std::vector<json::object> searcher_events;
+  std::vector<SearcherEvent> searcher_events;
 };
 BOOST_DESCRIBE_STRUCT(EventsReply, (), (searcher_events))
 
@@ -86,40 +128,26 @@ const char* reason_name(search::ExitedReason reason) {
   return "EXITED_REASON_UNSPECIFIED";
 }
 
-json::object to_api(const SearchEvent& event) {
+SearcherEvent to_api(const SearchEvent& event) {
   using Kind = SearchEvent::Kind;
-  json::object body;
-  if (!event.request_id.empty()) body["requestId"] = event.request_id;
-  const char* name = "";
+  SearcherEvent shown{.id = static_cast<std::int32_t>(event.id)};
+  const auto& trial = event.request_id;
   switch (event.kind) {
-    case Kind::InitialOperations:
-      name = "initialOperations";
-      body["placeholder"] = 0;
-      break;
-    case Kind::TrialCreated: name = "trialCreated"; break;
-    case Kind::TrialProgress:
-      name = "trialProgress";
-      body["partialUnits"] = json::to_json(event.value);
-      break;
+    case Kind::InitialOperations: shown.initial_operations.emplace(); break;
+    case Kind::TrialCreated: shown.trial_created = TrialEvent{trial}; break;
+    case Kind::TrialProgress: shown.trial_progress = TrialProgressEvent{trial, event.value}; break;
     case Kind::ValidationCompleted:
-      name = "validationCompleted";
-      body["metric"] = json::to_json(event.value);
-      body["validateAfterLength"] = std::to_string(event.length);
+      shown.validation_completed = ValidationCompletedEvent{trial, event.value, event.length};
       break;
     case Kind::TrialExitedEarly:
-      name = "trialExitedEarly";
-      body["exitedReason"] = reason_name(event.reason);
+      shown.trial_exited_early = TrialExitedEarlyEvent{trial, reason_name(event.reason)};
       break;
-    case Kind::TrialClosed: name = "trialClosed"; break;
+    case Kind::TrialClosed: shown.trial_closed = TrialEvent{trial}; break;
     case Kind::ExperimentInactive:
-      name = "experimentInactive";
-      body["experimentState"] = "STATE_" + event.state;
+      shown.experiment_inactive = ExperimentInactiveEvent{"STATE_" + event.state};
       break;
   }
-  json::object whole;
-  whole["id"] = event.id;
-  whole[name] = std::move(body);
-  return whole;
+  return shown;
 }
 
 /// `number`: of the operation, from 1.
@@ -168,7 +196,7 @@ constexpr std::size_t kEventsMax = 1'000;
 /// The id of the event that says that the search is over: it is the last, and nobody answers it.
 constexpr std::int64_t kLastEvent = std::numeric_limits<std::int32_t>::max();
 
-json::object over(Services& s, const experiment::ExperimentRecord& record) {
+SearcherEvent over(Services& s, const experiment::ExperimentRecord& record) {
   SearchEvent event{.id = kLastEvent, .kind = SearchEvent::Kind::ExperimentInactive};
   event.state = state_name(s, record).substr(std::string_view("STATE_").size());
   return to_api(event);

@@ -21,12 +21,26 @@ struct PortShown {
   std::int32_t port = 0;
 };
 BOOST_DESCRIBE_STRUCT(PortShown, (), (port))
+struct UsedSlot {
+  std::int32_t id = 0;
+};
+BOOST_DESCRIBE_STRUCT(UsedSlot, (), (id))
+struct UsedSlots {
+  std::vector<UsedSlot> devices;
+};
+BOOST_DESCRIBE_STRUCT(UsedSlots, (), (devices))
+/// What an allocation has on one machine.
+struct TaskResources {
+  std::string container_id, allocation_id, resources_id;
+  std::map<std::string, UsedSlots> agent_devices;  ///< by the id of the agent
+};
+BOOST_DESCRIBE_STRUCT(TaskResources, (), (container_id, allocation_id, resources_id, agent_devices))
 struct TaskSummary {
   std::string task_id, allocation_id, name;
   Time registered_time;
   std::string resource_pool, scheduler_type;
   std::int32_t slots_needed = 0;
-  std::vector<json::value> resources;
+  std::vector<TaskResources> resources;
   std::int32_t priority = 42;
   std::vector<PortShown> proxy_ports;
   std::string state;           ///< ours
@@ -150,13 +164,13 @@ TaskSummary summary_of(Services& s, const cluster::Allocation& allocation) {
                       .waiting_reason = cluster.waiting_reason(allocation.record.id),
                       .type = task == nullptr ? "trial" : task::type_name(task->record().type)};
   for (const auto& share : allocation.record.shares) {
-    json::array devices;
-    for (const auto slot : share.slots) devices.push_back(json::object{{"id", slot}});
+    UsedSlots used;
+    for (const auto slot : share.slots) used.devices.push_back({slot});
     summary.resources.push_back(
-        json::object{{"containerId", allocation.record.id},
-                     {"allocationId", allocation.record.id},
-                     {"resourcesId", fmt::format("{}.{}", allocation.record.id, summary.resources.size())},
-                     {"agentDevices", json::object{{share.agent, json::object{{"devices", devices}}}}}});
+        {.container_id = allocation.record.id,
+         .allocation_id = allocation.record.id,
+         .resources_id = fmt::format("{}.{}", allocation.record.id, summary.resources.size()),
+         .agent_devices = {{share.agent, std::move(used)}}});
   }
   if (task != nullptr)
     if (const auto& address = task->record().address) summary.proxy_ports.push_back({address->port});

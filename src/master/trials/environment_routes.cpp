@@ -13,10 +13,37 @@ using http::Verb;
 
 constexpr std::size_t kBytesMax = 256 << 10;
 
+// What python/determined/_environment.py reports of a process.
+struct FoundGpu {
+  std::optional<std::string> name;
+  std::optional<double> memory_bytes;
+  std::optional<std::string> capability;
+  static constexpr bool kSnakeCase = true;
+};
+BOOST_DESCRIBE_STRUCT(FoundGpu, (), (name, memory_bytes, capability))
+struct FoundHardware {
+  std::optional<std::string> hostname, cpu;
+  std::optional<std::int32_t> cores, usable_cores;
+  std::optional<Nullable<double>> memory_bytes;
+  std::optional<std::vector<FoundGpu>> gpus;
+  std::optional<Nullable<std::string>> gpu_driver;
+  static constexpr bool kSnakeCase = true;
+};
+BOOST_DESCRIBE_STRUCT(FoundHardware, (), (hostname, cpu, cores, usable_cores, memory_bytes, gpus, gpu_driver))
+struct ProcessEnvironment {
+  std::optional<std::map<std::string, Nullable<std::string>>> versions;  ///< of Python, PyTorch, CUDA, …
+  std::optional<std::map<std::string, std::string>> os;
+  std::optional<FoundHardware> hardware;
+  std::optional<json::object> switches;  ///< that decide whether results can be reproduced
+  std::optional<std::map<std::string, std::string>> variables;  ///< that configure libraries
+  std::optional<std::vector<std::string>> packages;             ///< as pip writes them
+};
+BOOST_DESCRIBE_STRUCT(ProcessEnvironment, (), (versions, os, hardware, switches, variables, packages))
+
 struct ReportRequest {
   TrialId trial_id;
   std::int32_t rank = 0;
-  json::object environment;
+  Documented<ProcessEnvironment> environment;
   static bool required(std::string_view name) { return name == "environment"; }
 };
 BOOST_DESCRIBE_STRUCT(ReportRequest, (), (trial_id, rank, environment))
@@ -32,7 +59,7 @@ struct Finding {
 };
 BOOST_DESCRIBE_STRUCT(Finding, (), (run_id, rank, report_time))
 struct FoundEnvironment {
-  json::object environment;
+  Documented<ProcessEnvironment> environment;
   std::vector<Finding> found;
 };
 BOOST_DESCRIBE_STRUCT(FoundEnvironment, (), (environment, found))
@@ -44,7 +71,7 @@ BOOST_DESCRIBE_STRUCT(Seeds, (), (trial, experiment))
 struct EnvironmentsReply {
   std::vector<FoundEnvironment> environments;  ///< that of the newest run first; equal ones once
   Seeds seeds;
-  json::object git;  ///< of what was submitted
+  Documented<api::Git> git;  ///< of what was submitted
 };
 BOOST_DESCRIBE_STRUCT(EnvironmentsReply, (), (environments, seeds, git))
 
@@ -60,7 +87,7 @@ asio::awaitable<Result<Empty>> add(Services& s, Context context, ReportRequest r
       (!id.empty() && static_cast<std::size_t>(request.rank) >= std::max<std::size_t>(size, 1)))
     co_return invalid_argument("rank is {}; it must be a rank of allocation {}, from 0 to {}", request.rank,
                                id, std::max<std::size_t>(size, 1) - 1);
-  const auto text = json::serialize(request.environment);
+  const auto text = json::serialize(request.environment.value);
   if (text.size() > kBytesMax)
     co_return invalid_argument("environment has {} bytes; at most {} are allowed for a process", text.size(),
                                kBytesMax);
@@ -70,7 +97,7 @@ asio::awaitable<Result<Empty>> add(Services& s, Context context, ReportRequest r
                                   .run_id = who->run_id,
                                   .rank = request.rank,
                                   .digest = digest(text),
-                                  .environment = std::move(request.environment),
+                                  .environment = std::move(request.environment.value),
                                   .report_time = s.ledger.now()};
   auto read = [&s, trial = record.trial_id] { return s.store.environments(trial); };
   const auto known = co_await offload(s, std::move(read));
@@ -105,12 +132,12 @@ std::optional<EnvironmentsReply> read(store::Store& store, TrialId id) {
   reply.seeds.trial = static_cast<std::int32_t>(trial->seed);
   if (auto experiment = store.experiment(trial->experiment_id)) {
     reply.seeds.experiment = experiment_seed(experiment->config);
-    reply.git = std::move(experiment->git);
+    reply.git = {std::move(experiment->git)};
   }
   std::map<std::string, std::size_t> places;  // in the reply, by digest
   for (auto& record : store.environments(id)) {
     const auto [place, fresh] = places.emplace(record.digest, reply.environments.size());
-    if (fresh) reply.environments.push_back({std::move(record.environment), {}});
+    if (fresh) reply.environments.push_back({{std::move(record.environment)}, {}});
     reply.environments[place->second].found.push_back(
         {static_cast<std::int32_t>(record.run_id), record.rank, record.report_time});
   }

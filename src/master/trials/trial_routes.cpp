@@ -46,11 +46,12 @@ BOOST_DESCRIBE_STRUCT(TrialReply, (), (trial))
 struct WorkloadsQuery {
   TrialId trial_id;
   std::int32_t offset = 0, limit = 0;
-  std::string order_by, filter, group, metric_type;
-  bool include_batch_metrics = false;
+  std::string sort_key, order_by, filter, group, metric_type;
+  bool include_batch_metrics = false, remove_deleted_checkpoints = false;
 };
 BOOST_DESCRIBE_STRUCT(WorkloadsQuery, (),
-                      (trial_id, offset, limit, order_by, filter, group, metric_type, include_batch_metrics))
+                      (trial_id, offset, limit, sort_key, order_by, filter, group, metric_type,
+                       include_batch_metrics, remove_deleted_checkpoints))
 struct WorkloadsReply {
   std::vector<api::Workload> workloads;
   api::Pagination pagination;
@@ -138,6 +139,20 @@ asio::awaitable<Result<TrialReply>> one(Services& s, TrialId id) {
   co_return TrialReply{*std::move(trial)};
 }
 
+/// The group that is asked for; empty: all of them, and checkpoints.
+Result<std::string> group_of(const WorkloadsQuery& in) {
+  static const std::map<std::string, std::string> kTypes = {{"", ""},
+                                                            {"METRIC_TYPE_UNSPECIFIED", ""},
+                                                            {"METRIC_TYPE_PROFILING", "profiling"},
+                                                            {"METRIC_TYPE_TRAINING", "training"},
+                                                            {"METRIC_TYPE_VALIDATION", "validation"}};
+  const auto found = kTypes.find(in.metric_type);
+  if (found == kTypes.end())
+    return invalid_argument("metricType is '{}'; it must be METRIC_TYPE_TRAINING or METRIC_TYPE_VALIDATION",
+                            in.metric_type);
+  return in.group.empty() ? found->second : in.group;
+}
+
 /// What of the trial is asked for. InvalidArgument for a filter or a group that there is not.
 Result<store::WorkloadQuery> wanted_of(const WorkloadsQuery& in) {
   static const std::map<std::string, store::WorkloadQuery> kFilters = {
@@ -154,11 +169,15 @@ Result<store::WorkloadQuery> wanted_of(const WorkloadsQuery& in) {
         "FILTER_OPTION_CHECKPOINT or FILTER_OPTION_CHECKPOINT_OR_VALIDATION",
         in.filter);
   auto query = found->second;
-  if (!in.group.empty()) {
-    query.training = query.training && in.group == "training";
-    query.validation = query.validation && in.group == "validation";
+  if (const auto known = check_order("", in.order_by); !known) return tl::unexpected(known.error());
+  DET_TRY(const auto group, group_of(in));
+  if (!group.empty()) {
+    query.training = query.training && group == "training";
+    query.validation = query.validation && group == "validation";
     query.checkpoints = false;
   }
+  if (in.sort_key != "batches") query.sort_metric = in.sort_key;
+  query.deleted_checkpoints = !in.remove_deleted_checkpoints;
   query.trial = in.trial_id;
   query.offset = in.offset;
   query.limit = std::max(in.limit, 0);

@@ -16,10 +16,16 @@ using http::Doc;
 using http::Empty;
 using http::Verb;
 
+/// When a trigger fires; empty for custom triggers.
+struct TriggerCondition {
+  std::optional<std::string> state;  ///< of the experiment: COMPLETED, ERROR or CANCELED
+  std::optional<std::string> regex;  ///< that a line of a log matches
+};
+BOOST_DESCRIBE_STRUCT(TriggerCondition, (), (state, regex))
 struct TriggerObject {
   std::int32_t id = 0;
   std::string trigger_type;
-  json::value condition;
+  TriggerCondition condition;
   WebhookId webhook_id;
   static bool required(std::string_view name) { return name == "trigger_type"; }
 };
@@ -133,9 +139,9 @@ WebhookObject to_object(const WebhookRecord& r, bool whole) {
                        .mode = name_of(kModes, r.mode)};
   if (r.workspace) object.workspace_id = r.workspace;
   for (const auto& t : r.triggers) {
-    json::object condition;
-    if (t.type == TriggerType::ExperimentStateChange) condition["state"] = t.condition;
-    if (t.type == TriggerType::TaskLog) condition["regex"] = t.condition;
+    TriggerCondition condition;
+    if (t.type == TriggerType::ExperimentStateChange) condition.state = t.condition;
+    if (t.type == TriggerType::TaskLog) condition.regex = t.condition;
     object.triggers.push_back({.id = static_cast<std::int32_t>(t.id),
                                .trigger_type = name_of(kTriggers, t.type),
                                .condition = std::move(condition),
@@ -146,19 +152,14 @@ WebhookObject to_object(const WebhookRecord& r, bool whole) {
 
 Result<WebhookTrigger> to_trigger(const TriggerObject& object) {
   DET_TRY(const auto type, value_of(kTriggers, object.trigger_type, "triggerType"));
-  const auto member = [&](const char* name) -> std::string {
-    const auto* members = object.condition.if_object();
-    const auto* found = members == nullptr ? nullptr : members->if_contains(name);
-    return found == nullptr || !found->is_string() ? "" : std::string(found->get_string());
-  };
   WebhookTrigger trigger{.type = type};
   if (type == TriggerType::TaskLog) {
-    trigger.condition = member("regex");
+    trigger.condition = object.condition.regex.value_or("");
     if (trigger.condition.empty())
       return invalid_argument(
           "a trigger of type TRIGGER_TYPE_TASK_LOG needs a condition such as {{\"regex\": \"NCCL.*error\"}}");
   } else if (type == TriggerType::ExperimentStateChange) {
-    trigger.condition = member("state");
+    trigger.condition = object.condition.state.value_or("");
     if (trigger.condition.starts_with("STATE_")) trigger.condition.erase(0, 6);
     if (trigger.condition != "COMPLETED" && trigger.condition != "ERROR" && trigger.condition != "CANCELED")
       return invalid_argument(

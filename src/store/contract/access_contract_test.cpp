@@ -67,7 +67,7 @@ TEST_P(AccessContract, WhatIsOlderThanTheLimitGoes) {
   EXPECT_EQ(store->audit({}).size(), 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, AccessContract, ::testing::Values(kSqlite),
+INSTANTIATE_TEST_SUITE_P(Backends, AccessContract, kBackends,
                          [](const auto& backend) { return backend.param.name; });
 
 }  // namespace

@@ -29,8 +29,7 @@ class BegunCheckpointContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, BegunCheckpointContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, BegunCheckpointContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(BegunCheckpointContract, WhatWasBegunSurvivesARestart) {
   commit(begin("b", 1, "1.x.2"), begin("a", 1), begin("c", 2));

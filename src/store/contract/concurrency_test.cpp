@@ -10,12 +10,20 @@
 namespace det::store {
 namespace {
 
-TEST(Concurrency, CommitsOfManyThreadsAreWholeAndSeenAfterTheirAcknowledgement) {
+class Concurrency : public StoreContract {
+ protected:
+  void SetUp() override {}
+  std::unique_ptr<Store> open(const WriterOptions& options = {}) {
+    return *GetParam().open(directory.path(), options);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, Concurrency, kBackends, [](const auto& i) { return i.param.name; });
+
+TEST_P(Concurrency, CommitsOfManyThreadsAreWholeAndSeenAfterTheirAcknowledgement) {
   constexpr int kThreads = 4, kCommits = 300;
-  const TemporaryDirectory directory;
   WriterOptions options;
-  options.checkpoint_pages = 100;
-  const auto store = *open_sqlite(directory.path() / "det.db", options);
+  const auto store = open(options);
   std::atomic<int> done_count = 0, ended = 0;
   std::vector<std::thread> threads;
   for (int t = 1; t <= kThreads; ++t)
@@ -53,9 +61,8 @@ TEST(Concurrency, CommitsOfManyThreadsAreWholeAndSeenAfterTheirAcknowledgement) 
   for (int t = 1; t <= kThreads; ++t) EXPECT_EQ(store->metrics({.trial = TrialId(t)}).size(), 1u * kCommits);
 }
 
-TEST(Concurrency, MoreReadersThanConnectionsWaitForOneAnother) {
-  const TemporaryDirectory directory;
-  const auto store = *open_sqlite(SqliteOptions{directory.path() / "det.db", {}});
+TEST_P(Concurrency, MoreReadersThanConnectionsWaitForOneAnother) {
+  const auto store = open();
   store->commit({PutSetting{"k", "v"}}, nullptr);
   store->flush();
   std::vector<std::thread> threads;
@@ -66,12 +73,11 @@ TEST(Concurrency, MoreReadersThanConnectionsWaitForOneAnother) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(Concurrency, AFullQueueSaysSoAndThenMakesTheCallerWait) {
-  const TemporaryDirectory directory;
+TEST_P(Concurrency, AFullQueueSaysSoAndThenMakesTheCallerWait) {
   WriterOptions options;
   options.overloaded_bytes = 10'000;
   options.queue_bytes_max = 100'000;
-  const auto store = *open_sqlite(directory.path() / "det.db", options);
+  const auto store = open(options);
   std::atomic<bool> go = false;
   std::atomic<int> queued = 0;
   store->commit({}, [&] { go.wait(false); });  // holds the writer up
@@ -91,11 +97,10 @@ TEST(Concurrency, AFullQueueSaysSoAndThenMakesTheCallerWait) {
   EXPECT_FALSE(store->overloaded());
 }
 
-TEST(Concurrency, ACallbackMayCommitEvenWhenTheQueueIsFull) {
-  const TemporaryDirectory directory;
+TEST_P(Concurrency, ACallbackMayCommitEvenWhenTheQueueIsFull) {
   WriterOptions options;
   options.queue_bytes_max = 1;
-  const auto store = *open_sqlite(directory.path() / "det.db", options);
+  const auto store = open(options);
   std::atomic<bool> done = false;
   store->commit({PutSetting{"a", "1"}}, [&] {
     for (int i = 0; i < 10; ++i)

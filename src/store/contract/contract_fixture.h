@@ -7,6 +7,9 @@
 #include <functional>
 #include <memory>
 
+#include "det/store/postgres/postgres_server.h"
+#include "det/store/postgres/postgres_store.h"
+#include "det/store/sqlite/sqlite.h"
 #include "det/store/sqlite/sqlite_store.h"
 
 namespace det::store {
@@ -29,30 +32,66 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-/// A kind of database, and how to open one in a directory.
+/// A kind of database, and how to open the one of a directory.
 struct Backend {
   const char* name;
-  std::function<Result<std::unique_ptr<Store>>(const std::filesystem::path& directory)> open;
+  std::function<Result<std::unique_ptr<Store>>(const std::filesystem::path& directory,
+                                               const WriterOptions& options)>
+      open;
+  /// To look at the rows themselves.
+  std::function<std::unique_ptr<Connection>(const std::filesystem::path& directory)> connect;
+  /// At the end.
+  std::function<void(const std::filesystem::path& directory)> remove = nullptr;
 };
 
 inline void PrintTo(const Backend& backend, std::ostream* out) {
   *out << backend.name;
 }
 
-inline const Backend kSqlite{"sqlite", [](const std::filesystem::path& directory) {
-                               WriterOptions options;
-                               options.checkpoint_pages = 256;  // reserves little, checkpoints often
-                               return open_sqlite(directory / "det.db", options);
+inline const Backend kSqlite{"sqlite",
+                             [](const std::filesystem::path& directory, const WriterOptions& options) {
+                               SqliteSettings settings{options};
+                               settings.checkpoint_pages = 256;  // reserves little, checkpoints often
+                               return open_sqlite(directory / "det.db", settings);
+                             },
+                             [](const std::filesystem::path& directory) {
+                               return std::make_unique<SqliteConnection>(directory / "det.db",
+                                                                         SqliteConnection::Mode::Write);
                              }};
+
+inline const Backend kPostgres{
+    "postgres",
+    [](const std::filesystem::path& directory, const WriterOptions& options) {
+      auto& server = PostgresServer::shared();
+      // Tables are made once, and copied.
+      static const bool made [[maybe_unused]] =
+          open_postgres(server.database("contract"), {}, {.holder = "test"}).has_value();
+      return open_postgres(server.database(directory.filename().string(), "contract"), options,
+                           {.holder = "test", .on_wait = nullptr, .give_up = nullptr});
+    },
+    [](const std::filesystem::path& directory) {
+      return std::make_unique<PostgresConnection>(PostgresServer::shared().url(directory.filename().string()),
+                                                  PostgresConnection::Mode::Write);
+    },
+    [](const std::filesystem::path& directory) {
+      PostgresServer::shared().drop(directory.filename().string());
+    }};
+
+/// Each of them must do the same.
+inline const auto kBackends = testing::Values(kSqlite, kPostgres);
 
 /// What every backend must do. `store` can be closed and opened again by `reopen`.
 class StoreContract : public testing::TestWithParam<Backend> {
  protected:
   void SetUp() override { reopen(); }
+  void TearDown() override {
+    store.reset();
+    if (GetParam().remove) GetParam().remove(directory.path());
+  }
 
   void reopen() {
     store.reset();
-    auto opened = GetParam().open(directory.path());
+    auto opened = GetParam().open(directory.path(), {});
     ASSERT_TRUE(opened) << opened.error().message();
     store = *std::move(opened);
   }
@@ -63,6 +102,15 @@ class StoreContract : public testing::TestWithParam<Backend> {
     (all.emplace_back(std::move(changes)), ...);
     store->commit(std::move(all), [] {});
     store->flush();
+  }
+
+  std::unique_ptr<Connection> connect() { return GetParam().connect(directory.path()); }
+  /// What the database says itself.
+  std::int64_t count(const char* sql) {
+    const auto connection = connect();
+    Query query(*connection, sql);
+    query.next();
+    return query.get<std::int64_t>();
   }
 
   TemporaryDirectory directory;

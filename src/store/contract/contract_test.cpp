@@ -12,8 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-INSTANTIATE_TEST_SUITE_P(, StoreContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, StoreContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(StoreContract, ANewStoreIsEmpty) {
   EXPECT_TRUE(store->experiments().empty());

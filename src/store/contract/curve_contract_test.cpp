@@ -72,8 +72,7 @@ class CurveContract : public StoreContract {
   Random random_{1};
 };
 
-INSTANTIATE_TEST_SUITE_P(, CurveContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, CurveContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(CurveContract, AShortCurveIsAllThatWasReported) {
   add_reports(1, 1, 150, 3);

@@ -27,8 +27,7 @@ class DeletionContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, DeletionContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, DeletionContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(DeletionContract, WhatItTakesToBringACheckpointBackSurvivesARestart) {
   commit(PutDeletion{deletion("a", 1, 50)});

@@ -13,12 +13,7 @@ class EnvironmentContract : public StoreContract {
             .environment = {{"packages", {"torch==2.11.0"}}, {"made", digest}},
             .report_time = Time{run * 10}};
   }
-  std::int64_t kept() {
-    Connection connection(directory.path() / "det.db", Connection::Mode::Read);
-    Query query(connection, OneTimeSql{"SELECT count(*) FROM environments"});
-    query.next();
-    return query.get<std::int64_t>();
-  }
+  std::int64_t kept() { return count("SELECT COUNT(*) FROM environments"); }
 };
 
 TEST_P(EnvironmentContract, TheNewestRunComesFirstAndEarlierOnesStay) {
@@ -57,8 +52,7 @@ TEST_P(EnvironmentContract, AThousandTrialsShareOneAndItGoesWithTheLastOfThem) {
   EXPECT_EQ(kept(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(, EnvironmentContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, EnvironmentContract, kBackends, [](const auto& i) { return i.param.name; });
 
 }  // namespace
 }  // namespace det::store

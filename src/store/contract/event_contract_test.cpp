@@ -76,8 +76,7 @@ TEST_P(EventContract, SequencesGoOnAfterTheLastSnapshotWhateverIsLeftOfTheLog) {
   EXPECT_EQ(kept().back(), 201);
 }
 
-INSTANTIATE_TEST_SUITE_P(, EventContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, EventContract, kBackends, [](const auto& i) { return i.param.name; });
 
 }  // namespace
 }  // namespace det::store

@@ -40,8 +40,7 @@ class ListContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, ListContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, ListContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(ListContract, EachFilterLetsOnlyItsExperimentsThrough) {
   three_experiments();

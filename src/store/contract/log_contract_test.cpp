@@ -18,8 +18,7 @@ class LogContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, LogContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, LogContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(LogContract, LineComesBackAsItWasAdded) {
   LogRecord r;
@@ -126,6 +125,7 @@ TEST_P(LogContract, EachFilterLetsOnlyItsLinesThrough) {
   a.timestamp = Time{100};
   auto b = line("t", "beta");
   b.agent_id = "agent-b";
+  b.allocation_id = "t.2";
   b.container_id = "c-b";
   b.rank = 1;
   b.source = "agent";
@@ -143,6 +143,8 @@ TEST_P(LogContract, EachFilterLetsOnlyItsLinesThrough) {
     return query;
   };
   EXPECT_THAT(texts(all([](auto& q) { q.agent_ids = {"agent-b", "x"}; })), ElementsAre("beta"));
+  EXPECT_THAT(texts(all([](auto& q) { q.allocation_ids = {"t.2"}; })), ElementsAre("beta"));
+  EXPECT_THAT(texts(all([](auto& q) { q.allocation_ids = {"t.9"}; })), ElementsAre());
   EXPECT_THAT(texts(all([](auto& q) { q.container_ids = {"c-a"}; })), ElementsAre("alpha 100%"));
   EXPECT_THAT(texts(all([](auto& q) { q.rank_ids = {0, 1}; })), ElementsAre("alpha 100%", "beta"));
   EXPECT_THAT(texts(all([](auto& q) { q.sources = {"master"}; })), ElementsAre("gamma"));

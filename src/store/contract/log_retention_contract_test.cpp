@@ -33,8 +33,7 @@ class LogRetentionContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, LogRetentionContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, LogRetentionContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(LogRetentionContract, WhatIsDroppedIsGoneAtOnceForGoodAndNothingElseIs) {
   add("a", 0, 5000);

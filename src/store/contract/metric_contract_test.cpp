@@ -31,8 +31,7 @@ class MetricContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, MetricContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, MetricContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(MetricContract, ReportComesBackAsItWasAdded) {
   auto r = report(1, 2, "validation", 100,
@@ -265,25 +264,6 @@ TEST_P(MetricContract, SummaryAgreesWithTheReportsWhateverHappens) {
   }
 }
 
-/// What the database says itself.
-std::int64_t count(const std::filesystem::path& directory, const char* sql) {
-  Connection connection(directory / "det.db", Connection::Mode::Read);
-  Query query(connection, sql);
-  query.next();
-  return query.get<std::int64_t>();
-}
-
-constexpr auto kStale = "SELECT COUNT(*) FROM metric_blocks WHERE sums IS NULL";
-
-/// Whether the writer has made all blocks anew, which it does when nobody waits for it.
-bool all_renewed(const std::filesystem::path& directory) {
-  for (int attempt = 0; attempt < 1000; ++attempt) {
-    if (count(directory, kStale) == 0) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
-
 class LongCurve : public MetricContract {
  protected:
   void SetUp() override {
@@ -294,6 +274,14 @@ class LongCurve : public MetricContract {
     store->commit(std::move(changes), [] {});
     store->flush();
   }
+  /// Whether the writer has made all blocks anew, which it does when nobody waits for it.
+  bool all_renewed() {
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+      if (count("SELECT COUNT(*) FROM metric_blocks WHERE sums IS NULL") == 0) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
   void expect_summary() {
     const auto summary = store->summary_metrics(TrialId(1)).at("avg_metrics").at("n").get_object();
     for (const auto& [name, expected] : slow_summary(*store, 1))
@@ -302,22 +290,22 @@ class LongCurve : public MetricContract {
   static constexpr int kReports = 10'000;
 };
 
-INSTANTIATE_TEST_SUITE_P(, LongCurve, testing::Values(kSqlite), [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, LongCurve, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(LongCurve, ARewindKeepsTheSumsOfWhatStays) {
   commit(RewindTrial{TrialId(1), 2, 80'005});
-  EXPECT_EQ(count(directory.path(), "SELECT COUNT(*) FROM metric_blocks WHERE sums IS NOT NULL"), 8000 / 64);
+  EXPECT_EQ(count("SELECT COUNT(*) FROM metric_blocks WHERE sums IS NOT NULL"), 8000 / 64);
   expect_summary();
   reopen();
   expect_summary();
 }
 
 TEST_P(LongCurve, ALateReportMakesOneBlockAnew) {
-  const auto blocks = count(directory.path(), "SELECT COUNT(*) FROM metric_blocks");
+  const auto blocks = count("SELECT COUNT(*) FROM metric_blocks");
   commit(AddMetrics{report(1, 1, "training", 20'005, {{"n", 5000}})});
   expect_summary();
-  ASSERT_TRUE(all_renewed(directory.path()));
-  EXPECT_EQ(count(directory.path(), "SELECT COUNT(*) FROM metric_blocks"), blocks);
+  ASSERT_TRUE(all_renewed());
+  EXPECT_EQ(count("SELECT COUNT(*) FROM metric_blocks"), blocks);
   expect_summary();
   const auto points = store->curve({.trial = TrialId(1), .points = 100});
   EXPECT_TRUE(std::any_of(points.begin(), points.end(), [](const auto& p) { return p.batches == 20'005; }));
@@ -330,20 +318,20 @@ TEST_P(LongCurve, ReportsInBetweenAreSummedInBlocksOfTheirOwn) {
   store->commit(std::move(changes), [] {});
   store->flush();
   expect_summary();
-  ASSERT_TRUE(all_renewed(directory.path()));
-  EXPECT_GT(count(directory.path(), "SELECT COUNT(*) FROM metric_blocks"), 2 * kReports / 128);
+  ASSERT_TRUE(all_renewed());
+  EXPECT_GT(count("SELECT COUNT(*) FROM metric_blocks"), 2 * kReports / 128);
   expect_summary();
 }
 
 TEST_P(LongCurve, BlocksOfAnOlderVersionGetTheirSums) {
   store.reset();
   {
-    Connection connection(directory.path() / "det.db", Connection::Mode::Write);
-    connection.execute("UPDATE metric_blocks SET sums = NULL; DELETE FROM metric_summaries");
+    const auto connection = connect();
+    connection->execute("UPDATE metric_blocks SET sums = NULL; DELETE FROM metric_summaries");
   }
   reopen();
   expect_summary();
-  ASSERT_TRUE(all_renewed(directory.path()));
+  ASSERT_TRUE(all_renewed());
   expect_summary();
   reopen();
   expect_summary();

@@ -104,8 +104,7 @@ TEST_P(TaskContract, FilesOfATaskOutliveTheExperimentThatHadThemToo) {
   EXPECT_EQ(store->model_definition("digest"), "archive");
 }
 
-INSTANTIATE_TEST_SUITE_P(, TaskContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, TaskContract, kBackends, [](const auto& i) { return i.param.name; });
 
 }  // namespace
 }  // namespace det::store

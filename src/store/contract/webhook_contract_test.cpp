@@ -73,8 +73,7 @@ TEST_P(WebhookContract, StatesAreCountedWithoutWhatIsDeleted) {
   EXPECT_EQ(counts.trials.size(), 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(, WebhookContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, WebhookContract, kBackends, [](const auto& i) { return i.param.name; });
 
 }  // namespace
 }  // namespace det::store

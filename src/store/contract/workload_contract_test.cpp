@@ -44,8 +44,7 @@ class WorkloadContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, WorkloadContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, WorkloadContract, kBackends, [](const auto& i) { return i.param.name; });
 
 TEST_P(WorkloadContract, OfEqualBatchesAreTrainingThenValidationThenCheckpoints) {
   add_history();
@@ -83,6 +82,45 @@ TEST_P(WorkloadContract, HoldOnlyTheKindsThatAreWantedAndCountThem) {
   EXPECT_EQ(shown({.trial = kTrial, .training = false, .validation = false}), "first second");
   EXPECT_EQ(store->workloads({.trial = kTrial, .training = false, .limit = 1}).total, 6);
   EXPECT_EQ(store->workloads({.trial = TrialId(3)}).total, 0);
+}
+
+TEST_P(WorkloadContract, AreSortedByAMetricAndWhatDoesNotHaveItComesLast) {
+  add_history();
+  commit(AddMetrics{report(1, 1, "training", 300, {{"loss", "NaN"}})},
+         AddMetrics{report(1, 1, "validation", 300, {{"error", 0.25}})});
+  struct Row {
+    std::string metric;
+    bool descending;
+    std::int64_t limit;
+    std::string shown;
+  };
+  for (const auto& row : std::vector<Row>{{"loss", false, 2, "t200 t190"},
+                                          {"loss", true, 2, "t10 t20"},
+                                          {"training.loss", false, 2, "t200 t190"},
+                                          {"validation.loss", false, 2, "t10 t20"},
+                                          {"error", false, 3, "v300 v50 v100"},
+                                          {"validation.error", true, 5, "v200 v150 v100 v50 v300"},
+                                          {"unknown", false, 2, "t10 t20"}})
+    EXPECT_EQ(
+        shown({.trial = kTrial, .limit = row.limit, .descending = row.descending, .sort_metric = row.metric}),
+        row.shown)
+        << row.metric;
+  EXPECT_EQ(shown({.trial = kTrial, .offset = 20, .limit = 2, .sort_metric = "loss"}), "v50 v100");
+  EXPECT_EQ(shown({.trial = kTrial, .offset = -1, .sort_metric = "loss"}), "v300");
+  EXPECT_EQ(store->workloads({.trial = kTrial, .limit = 1, .sort_metric = "loss"}).total, 28);
+}
+
+TEST_P(WorkloadContract, DeletedCheckpointsAreLeftOutOnDemand) {
+  add_history();
+  auto deleted = *store->checkpoint("first");
+  deleted.state = experiment::CheckpointState::Deleted;
+  commit(PutCheckpoint{deleted});
+  const WorkloadQuery all{.trial = kTrial, .training = false, .validation = false};
+  auto present = all;
+  present.deleted_checkpoints = false;
+  EXPECT_EQ(shown(all), "first second");
+  EXPECT_EQ(shown(present), "second");
+  EXPECT_EQ(store->workloads(present).total, 1);
 }
 
 TEST_P(WorkloadContract, ShowReportsAsTheyAreAfterARewind) {

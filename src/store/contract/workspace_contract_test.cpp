@@ -90,8 +90,7 @@ TEST_P(WorkspaceContract, CountsWhatAProjectHoldsWithoutWhatWasDeleted) {
   EXPECT_EQ(of.last_started, two.start_time);
 }
 
-INSTANTIATE_TEST_SUITE_P(, WorkspaceContract, ::testing::Values(kSqlite),
-                         [](const auto& i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(, WorkspaceContract, kBackends, [](const auto& i) { return i.param.name; });
 
 }  // namespace
 }  // namespace det::store

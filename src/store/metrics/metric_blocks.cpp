@@ -194,8 +194,9 @@ void write_block(Connection& connection, TrialId trial, const std::string& group
   if (block.counted) body["records"] = block.records;
   body["names"] = std::move(names);
   Query(connection, R"sql(
-INSERT OR REPLACE INTO metric_blocks (trial_id, metric_group, up_to_batches, body, sums)
+INSERT INTO metric_blocks (trial_id, metric_group, up_to_batches, body, sums)
 VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (trial_id, metric_group, up_to_batches) DO UPDATE SET body = excluded.body, sums = excluded.sums
 )sql")
       .bind(trial, group, block.up_to_batches, Document{body}, Bytes{encode_document(to_short(sums))})
       .run();

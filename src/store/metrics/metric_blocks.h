@@ -1,7 +1,7 @@
 #pragma once
 
 #include "det/store/metrics/metric_sums.h"
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 /// Long curves in short: of every 64 reports the extremes of each metric are kept beside them, so that a

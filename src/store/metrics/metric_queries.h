@@ -40,13 +40,16 @@ struct CurveQuery {
 };
 
 /// One page of what a trial did, ascending by batches; of equal batches training, then validation, then
-/// checkpoints in the order of their reports.
+/// checkpoints in the order of their reports. With `sort_metric`, by the value of that metric; what does not
+/// have it comes last.
 struct WorkloadQuery {
   TrialId trial;
   bool training = true, validation = true, checkpoints = true;  ///< which of it
   std::int64_t offset = 0;                                      ///< negative: from the end
   std::int64_t limit = 0;                                       ///< 0: all from `offset` on
   bool descending = false;
+  bool deleted_checkpoints = true;  ///< also those whose files were deleted
+  std::string sort_metric{};        ///< "loss", or "validation.loss"; empty: by batches
 };
 using WorkloadRecord = std::variant<experiment::MetricRecord, experiment::CheckpointRecord>;
 struct WorkloadPage {

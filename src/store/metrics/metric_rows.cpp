@@ -142,15 +142,20 @@ Result<MergedReport> merge_reports(const MetricRecord& stored, const MetricRecor
   return std::move(m.merged);
 }
 
-Result<void> MetricWriter::add(const MetricRecord& report) {
-  if (const auto run = current_run(report.trial_id); report.run_id < run) return late(report, run);
+void MetricWriter::add(const AddMetrics& add) {
+  const auto& report = add.record;
+  if (const auto run = current_run(report.trial_id); report.run_id < run)
+    return refuse(add, late(report, run).error());
   if (report.run_id > 1) {
     if (begun_.size() >= kRemembered) begun_.clear();
     auto& begun = begun_[{report.trial_id, report.group}];
-    if (begun < report.run_id) archive(report.trial_id, report.group, report.batches, report.run_id);
+    if (begun < report.run_id) {
+      settle();
+      archive(report.trial_id, report.group, report.batches, report.run_id);
+    }
     begun = report.run_id;
   }
-  const auto body = encode_body(report);
+  auto body = encode_body(report);
   Query(connection_, R"sql(
 INSERT INTO metrics (trial_id, metric_group, batches, run_id, report_time, body)
 VALUES (?, ?, ?, ?, ?, ?)
@@ -158,10 +163,33 @@ ON CONFLICT DO NOTHING
 )sql")
       .bind(report.trial_id, report.group, report.batches, report.run_id, report.report_time, Bytes{body})
       .run();
-  if (connection_.changes() != 0) {
-    note_new_row(report);
-    return {};
+  added_.push_back({&add, std::move(body), connection_.count_changes()});
+}
+
+void MetricWriter::settle() {
+  if (added_.empty()) return;
+  std::vector<Curve> grown;
+  for (const auto& [add, body, inserted] : std::exchange(added_, {}))
+    if (connection_.changes_of(inserted) == 0) {
+      if (const auto merged = merge_into_stored(add->record, body); !merged) refuse(*add, merged.error());
+    } else if (note_new_row(add->record)) {
+      grown.push_back({add->record.trial_id, add->record.group});
+    }
+  // Only now: new rows that sums cover are taken for late ones above.
+  for (const auto& curve : grown) {
+    auto& unsummed = unsummed_[curve];
+    for (; unsummed.rows > 0; unsummed.rows -= kRowsAdvancedAtOnce)
+      unsummed.up_to_batches = advance_sums(connection_, curve.trial, curve.group);
+    unsummed.rows = 0;
   }
+}
+
+void MetricWriter::refuse(const AddMetrics& add, Error error) {
+  if (add.refused) refusals_.push_back([&add, error = std::move(error)] { add.refused(error); });
+}
+
+// There is a report of its name already.
+Result<void> MetricWriter::merge_into_stored(const MetricRecord& report, const std::string& body) {
   const auto stored = *read_one(connection_, report);
   if (encode_body(stored) == body && stored.run_id >= report.run_id) return {};
   if (report.run_id < stored.run_id) return late(report, stored.run_id);
@@ -175,7 +203,7 @@ ON CONFLICT DO NOTHING
     Query(connection_, "UPDATE metrics SET body = ? WHERE trial_id = ? AND metric_group = ? AND batches = ?")
         .bind(Bytes{merged}, report.trial_id, report.group, report.batches)
         .run();
-    row_changed(connection_, report.trial_id, report.group, report.batches);
+    changed(report);
   }
   if (m.contradiction) return tl::unexpected(*std::move(m.contradiction));
   return {};
@@ -193,7 +221,7 @@ VALUES (?, ?, ?, ?, ?, ?)
         .bind(stored.trial_id, stored.group, stored.batches, stored.run_id, stored.report_time,
               Bytes{old_body})
         .run();
-    row_changed(connection_, report.trial_id, report.group, report.batches);
+    changed(report);
   }
   Query(connection_, R"sql(
 UPDATE metrics
@@ -204,20 +232,28 @@ WHERE trial_id = ? AND metric_group = ? AND batches = ?
       .run();
 }
 
-void MetricWriter::note_new_row(const MetricRecord& report) {
+// Whether the sums of its curve are to be advanced.
+bool MetricWriter::note_new_row(const MetricRecord& report) {
   if (unsummed_.size() >= kRemembered) unsummed_.clear();
-  auto& of_curve = unsummed_[{report.trial_id, report.group}];
-  if (report.batches <= of_curve.up_to_batches)
-    row_changed(connection_, report.trial_id, report.group, report.batches);
-  if (++of_curve.rows < kRowsBetweenSums) return;
-  of_curve = {.rows = 0, .up_to_batches = advance_sums(connection_, report.trial_id, report.group)};
+  const auto [at, unknown] = unsummed_.try_emplace({report.trial_id, report.group});
+  auto& of_curve = at->second;
+  if (unknown) of_curve.up_to_batches = summed_up_to(connection_, report.trial_id, report.group);
+  if (report.batches <= of_curve.up_to_batches) changed(report);
+  return ++of_curve.rows == kRowsBetweenSums;
+}
+
+void MetricWriter::changed(const MetricRecord& report) {
+  row_changed(connection_, report.trial_id, report.group, report.batches);
+  blocks_made_stale_ = true;
 }
 
 void MetricWriter::rewind(const RewindTrial& rewind) {
+  settle();
   Query(connection_, R"sql(
 INSERT INTO metric_runs (trial_id, run_id)
 VALUES (?, ?)
-ON CONFLICT (trial_id) DO UPDATE SET run_id = MAX(run_id, excluded.run_id)
+ON CONFLICT (trial_id) DO UPDATE
+SET run_id = CASE WHEN metric_runs.run_id < excluded.run_id THEN excluded.run_id ELSE metric_runs.run_id END
 )sql")
       .bind(rewind.trial, rewind.run_id)
       .run();
@@ -248,6 +284,8 @@ void MetricWriter::forget() {
   runs_.clear();
   unsummed_.clear();
   begun_.clear();
+  added_.clear();
+  refusals_.clear();
 }
 
 std::int64_t MetricWriter::current_run(TrialId trial) {
@@ -279,11 +317,14 @@ std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery
       std::string(kSelect) +
       "WHERE trial_id = ? AND metric_group = ? AND batches > ? AND batches <= ? ORDER BY batches LIMIT ?";
   std::vector<MetricRecord> records;
-  for (const auto& group : read_metric_groups(connection, wanted.trial)) {
-    if (wanted.group && *wanted.group != group) continue;
+  std::vector<std::string> groups;
+  if (!wanted.group)
+    groups = read_metric_groups(connection, wanted.trial);
+  else if (!being_purged(connection, wanted.trial))
+    groups.push_back(*wanted.group);
+  for (const auto& group : groups) {
     Query query(connection, sql);
-    query.bind(wanted.trial, group, wanted.after_batches, wanted.up_to_batches,
-               wanted.limit > 0 ? wanted.limit : std::int64_t{-1});
+    query.bind(wanted.trial, group, wanted.after_batches, wanted.up_to_batches, limit_or_all(wanted.limit));
     while (query.next()) records.push_back(read_row(query));
   }
   std::stable_sort(records.begin(), records.end(),

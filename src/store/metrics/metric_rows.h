@@ -1,12 +1,10 @@
 #pragma once
 
-#include <limits>
-
 #include <map>
 #include <optional>
 #include <unordered_map>
 
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 /// Metric reports. A row is named by (trial, group, batches) and belongs to one
@@ -28,16 +26,27 @@ class MetricWriter {
  public:
   explicit MetricWriter(Connection& connection) : connection_(connection) {}
 
-  /// Fails as Store::check_metrics says; what does not contradict is stored even then.
-  Result<void> add(const MetricRecord& report);
+  /// Refuses what Store::check_metrics says; what does not contradict is stored even then. What it takes to
+  /// merge with the report that is there may wait for `settle`, so that a group of reports asks the database
+  /// once. The change must live as long as the transaction.
+  void add(const AddMetrics& add);
+  /// Before other changes to the same rows, and at the end of a transaction.
+  void settle();
   void rewind(const RewindTrial& rewind);
+  /// What senders are to be told since the last call; valid while the changes live.
+  std::vector<std::function<void()>> take_refusals() { return std::exchange(refusals_, {}); }
+  /// Whether blocks became stale since the last call.
+  bool take_stale() { return std::exchange(blocks_made_stale_, false); }
   /// Forgets what it remembers of the database, after a rollback.
   void forget();
 
  private:
   std::int64_t current_run(TrialId trial);
   void replace(const MetricRecord& stored, const MetricRecord& report);
-  void note_new_row(const MetricRecord& report);
+  Result<void> merge_into_stored(const MetricRecord& report, const std::string& body);
+  void refuse(const AddMetrics& add, Error error);
+  bool note_new_row(const MetricRecord& report);
+  void changed(const MetricRecord& report);
   void archive(TrialId trial, const std::string& group, std::int64_t beyond, std::int64_t runs_before);
 
   struct Curve {
@@ -45,14 +54,21 @@ class MetricWriter {
     std::string group;
     friend auto operator<=>(const Curve&, const Curve&) = default;
   };
+  struct Added {
+    const AddMetrics* change;
+    std::string body;
+    ChangeCount inserted;
+  };
   Connection& connection_;
+  std::vector<Added> added_;
+  std::vector<std::function<void()>> refusals_;
+  bool blocks_made_stale_ = false;
   std::unordered_map<std::int64_t, std::int64_t> runs_;  // of trials, as in metric_runs
   std::map<Curve, std::int64_t>
       begun_;  // the run before whose first report nothing of earlier runs is left beyond
   struct Unsummed {
-    int rows = 0;  ///< since the sums of the curve were advanced
-    std::int64_t up_to_batches =
-        std::numeric_limits<std::int64_t>::max();  ///< the sums cover no row after these
+    int rows = 0;                     ///< since the sums of the curve were advanced
+    std::int64_t up_to_batches = -1;  ///< the sums cover no row after these
   };
   std::map<Curve, Unsummed> unsummed_;
 };

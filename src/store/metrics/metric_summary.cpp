@@ -10,7 +10,6 @@ namespace det::store {
 
 namespace {
 
-constexpr std::int64_t kRowsAtOnce = 4096;
 constexpr int kBlocksAtOnce = 32;
 
 struct CurveSums {
@@ -95,12 +94,13 @@ void drop_sums_from(Connection& connection, TrialId trial, const std::string& gr
 }
 
 /// Writes blocks of consecutive rows. The last rows, too few for a block, are left, or with `all` join the
-/// one before.
-void write_blocks(Connection& connection, TrialId trial, const std::string& group,
-                  const std::vector<MetricRecord>& rows, bool all) {
+/// one before. Where the last block ends; -1: there is none.
+std::int64_t write_blocks(Connection& connection, TrialId trial, const std::string& group,
+                          const std::vector<MetricRecord>& rows, bool all) {
   MetricBlock block;
   SumsByName sums;
   auto left = static_cast<std::int64_t>(rows.size());
+  std::int64_t end = -1;
   for (const auto& row : rows) {
     block.add(row);
     add(sums, row);
@@ -108,9 +108,11 @@ void write_blocks(Connection& connection, TrialId trial, const std::string& grou
     if (all ? left > 0 && (block.rows < kRowsOfBlock || left < kRowsOfBlock) : block.rows < kRowsOfBlock)
       continue;
     write_block(connection, trial, group, block, sums);
+    end = block.up_to_batches;
     block = {};
     sums.clear();
   }
+  return end;
 }
 
 struct StaleBlock {
@@ -120,12 +122,7 @@ struct StaleBlock {
 };
 
 std::vector<StaleBlock> read_stale_blocks(Connection& connection, int limit) {
-  Query query(connection, R"sql(
-SELECT trial_id, metric_group, up_to_batches
-FROM metric_blocks INDEXED BY stale_metric_blocks
-WHERE sums IS NULL
-LIMIT ?
-)sql");
+  Query query(connection, connection.dialect().stale_blocks);
   query.bind(limit);
   std::vector<StaleBlock> blocks;
   while (query.next()) {
@@ -140,17 +137,18 @@ LIMIT ?
 void renew_block(Connection& connection, const StaleBlock& stale) {
   const auto& [trial, group, up_to] = stale;
   const auto after = block_before(connection, trial, group, up_to);
-  const auto rows = rows_between(connection, trial, group, after, up_to, kRowsAtOnce);
-  const bool all = rows.size() < static_cast<std::size_t>(kRowsAtOnce);
+  const auto rows = rows_between(connection, trial, group, after, up_to, kRowsAdvancedAtOnce);
+  const bool all = rows.size() < static_cast<std::size_t>(kRowsAdvancedAtOnce);
   if (all) drop_block(connection, trial, group, up_to);
   write_blocks(connection, trial, group, rows, all);
 }
 
-void advance_stored_sums(Connection& connection, TrialId trial, const std::string& group) {
+std::int64_t advance_stored_sums(Connection& connection, TrialId trial, const std::string& group) {
   auto sums = read_sums(connection, trial, group);
   const auto before = sums.up_to_batches;
   add_blocks(connection, trial, group, sums, Stale::End);
   if (sums.up_to_batches != before) write_sums(connection, trial, group, sums);
+  return sums.up_to_batches;
 }
 
 }  // namespace
@@ -158,10 +156,23 @@ void advance_stored_sums(Connection& connection, TrialId trial, const std::strin
 std::int64_t advance_sums(Connection& connection, TrialId trial, const std::string& group) {
   const auto in_blocks = blocks_up_to(connection, trial, group);
   constexpr auto kEnd = std::numeric_limits<std::int64_t>::max();
-  write_blocks(connection, trial, group, rows_between(connection, trial, group, in_blocks, kEnd, kRowsAtOnce),
-               false);
-  advance_stored_sums(connection, trial, group);
-  return std::max(blocks_up_to(connection, trial, group), read_sums(connection, trial, group).up_to_batches);
+  const auto rows = rows_between(connection, trial, group, in_blocks, kEnd, kRowsAdvancedAtOnce);
+  const auto written = write_blocks(connection, trial, group, rows, false);
+  return std::max({in_blocks, written, advance_stored_sums(connection, trial, group)});
+}
+
+std::int64_t summed_up_to(Connection& connection, TrialId trial, const std::string& group) {
+  Query query(connection, R"sql(
+SELECT
+  COALESCE((SELECT up_to_batches FROM metric_blocks WHERE trial_id = ?1 AND metric_group = ?2
+            ORDER BY up_to_batches DESC LIMIT 1), -1),
+  COALESCE((SELECT up_to_batches FROM metric_summaries WHERE trial_id = ?1 AND metric_group = ?2), -1)
+)sql");
+  query.bind(trial, group);
+  query.next();
+  std::int64_t blocks = -1, sums = -1;
+  query.read(blocks, sums);
+  return std::max(blocks, sums);
 }
 
 void row_changed(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 /// Sums over a trial's reports, kept up to some batch count: of each block (metric_blocks.h), and of the
@@ -10,10 +10,13 @@
 namespace det::store {
 
 constexpr int kRowsBetweenSums = 64;
+constexpr int kRowsAdvancedAtOnce = 4096;
 
-/// Brings the stored blocks and sums of a curve up to its last whole block, or some thousand rows nearer to
-/// it. No row after the batch count that it gives is in them.
+/// Brings the stored blocks and sums of a curve up to its last whole block, or `kRowsAdvancedAtOnce` rows
+/// nearer to it. No row after the batch count that it gives is in them.
 std::int64_t advance_sums(Connection& connection, TrialId trial, const std::string& group);
+/// No row of the curve after this batch count is in stored blocks or sums.
+std::int64_t summed_up_to(Connection& connection, TrialId trial, const std::string& group);
 /// Row `batches` came or changed: what covers it must be made anew.
 void row_changed(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches);
 /// Rows from `batches` on went: the stored sums and blocks that cover one of them are dropped.

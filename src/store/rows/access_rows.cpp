@@ -92,13 +92,14 @@ std::vector<GroupRecord> read_groups(Connection& connection) {
 }
 
 std::vector<AuditRecord> read_audit(Connection& connection, const AuditQuery& wanted) {
-  Conditions conditions;
+  Conditions conditions(connection);
   if (!wanted.username.empty()) conditions.add("username = ?", wanted.username);
   if (!wanted.text.empty()) {
     const auto text = to_lower(wanted.text);
-    conditions.add_all(
-        "(instr(lower(operation), ?) > 0 OR instr(lower(path), ?) > 0 OR instr(lower(about), ?) > 0)",
-        {text, text, text});
+    conditions.add_all(fmt::format("({0}(lower(operation), ?) > 0 OR {0}(lower(path), ?) > 0 OR "
+                                   "{0}(lower(about), ?) > 0)",
+                                   connection.dialect().position),
+                       {text, text, text});
   }
   if (wanted.after) conditions.add("time >= ?", wanted.after->microseconds);
   if (wanted.before) conditions.add("time < ?", wanted.before->microseconds);

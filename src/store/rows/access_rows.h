@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "det/store/access_records.h"
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 
 namespace det::store {
 

@@ -3,7 +3,11 @@
 namespace det::store {
 
 void put_config_policy(Connection& connection, const ConfigPolicyRecord& r) {
-  Query(connection, "INSERT OR REPLACE INTO config_policies (workspace_id, workload, yaml) VALUES (?, ?, ?)")
+  Query(connection, R"sql(
+INSERT INTO config_policies (workspace_id, workload, yaml)
+VALUES (?, ?, ?)
+ON CONFLICT (workspace_id, workload) DO UPDATE SET yaml = excluded.yaml
+)sql")
       .bind(r.workspace, r.workload, r.yaml)
       .run();
 }

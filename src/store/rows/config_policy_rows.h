@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 #include "det/store/workspace_records.h"
 
 namespace det::store {

@@ -4,13 +4,14 @@ namespace det::store {
 
 void put_environment(Connection& connection, const EnvironmentRecord& r) {
   Query(connection, R"sql(
-INSERT OR IGNORE INTO trial_environments (trial_id, run_id, rank, digest, report_time)
+INSERT INTO trial_environments (trial_id, run_id, rank, digest, report_time)
 VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
 )sql")
       .bind(r.trial_id, r.run_id, r.rank, r.digest, r.report_time)
       .run();
   if (connection.changes() == 0) return;  // what a process said first stays
-  Query(connection, "INSERT OR IGNORE INTO environments (digest, body) VALUES (?, ?)")
+  Query(connection, "INSERT INTO environments (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING")
       .bind(r.digest, Document{r.environment})
       .run();
 }

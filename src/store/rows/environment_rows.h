@@ -1,6 +1,6 @@
 #pragma once
 
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 /// What trials ran in: each environment once, and who had it.

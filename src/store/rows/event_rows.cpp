@@ -1,5 +1,7 @@
 #include "det/store/rows/event_rows.h"
 
+#include <algorithm>
+
 namespace det::store {
 
 void append_event(Connection& connection, const Event& event) {
@@ -36,7 +38,7 @@ std::optional<Snapshot> read_latest_snapshot(Connection& connection) {
 std::vector<Event> read_events_after(Connection& connection, std::int64_t sequence, std::int64_t limit) {
   Query query(connection,
               "SELECT sequence, time, body FROM events WHERE sequence > ? ORDER BY sequence LIMIT ?");
-  query.bind(sequence, limit > 0 ? limit : std::int64_t{-1});
+  query.bind(sequence, limit_or_all(limit));
   return collect<Event>(query, [](Query& row) {
     Event event;
     row.read(event.sequence, event.time, Document{event.body});
@@ -45,11 +47,14 @@ std::vector<Event> read_events_after(Connection& connection, std::int64_t sequen
 }
 
 std::int64_t read_last_sequence(Connection& connection) {
-  Query query(connection, R"sql(
-SELECT MAX((SELECT COALESCE(MAX(sequence), 0) FROM events), (SELECT COALESCE(MAX(sequence), 0) FROM snapshots))
-)sql");
-  query.next();
-  return query.get<std::int64_t>();
+  std::int64_t last = 0;
+  for (const char* sql : {"SELECT COALESCE(MAX(sequence), 0) FROM events",
+                          "SELECT COALESCE(MAX(sequence), 0) FROM snapshots"}) {
+    Query query(connection, sql);
+    query.next();
+    last = std::max(last, query.get<std::int64_t>());
+  }
+  return last;
 }
 
 EventPruner::EventPruner(Connection& connection) : connection_(connection) {

@@ -56,7 +56,8 @@ INSERT INTO experiment_documents (experiment_id, config, original_config, git)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (experiment_id) DO UPDATE
 SET config = excluded.config, original_config = excluded.original_config, git = excluded.git
-WHERE config <> excluded.config OR original_config <> excluded.original_config
+WHERE experiment_documents.config <> excluded.config
+   OR experiment_documents.original_config <> excluded.original_config
 )sql";
 
 constexpr std::string_view kSelect = R"sql(
@@ -89,7 +90,8 @@ std::optional<std::vector<std::string>> stored_labels(Connection& connection, Ex
 void put_labels(Connection& connection, const ExperimentRecord& record) {
   Query(connection, "DELETE FROM experiment_labels WHERE experiment_id = ?").bind(record.id).run();
   for (const auto& label : record.labels)
-    Query(connection, "INSERT OR IGNORE INTO experiment_labels (experiment_id, label) VALUES (?, ?)")
+    Query(connection,
+          "INSERT INTO experiment_labels (experiment_id, label) VALUES (?, ?) ON CONFLICT DO NOTHING")
         .bind(record.id, label)
         .run();
 }
@@ -113,17 +115,24 @@ void put_experiment(Connection& connection, const ExperimentRecord& record) {
 
 void delete_experiment(Connection& connection, ExperimentId id) {
   static constexpr std::string_view kStatements[] = {
-      "INSERT OR IGNORE INTO purges (kind, id) SELECT 'trial', id FROM trials WHERE experiment_id = ?",
       R"sql(
-INSERT OR IGNORE INTO purges (kind, id)
+INSERT INTO purges (kind, id)
+SELECT 'trial', id
+FROM trials
+WHERE experiment_id = ?
+ON CONFLICT DO NOTHING
+)sql",
+      R"sql(
+INSERT INTO purges (kind, id)
 SELECT 'task', number
 FROM log_tasks
 WHERE task_id IN (SELECT task_id FROM trials WHERE experiment_id = ?1
                   UNION
                   SELECT task_id FROM allocations WHERE experiment_id = ?1)
+ON CONFLICT DO NOTHING
 )sql",
       R"sql(
-INSERT OR IGNORE INTO usage_of_deleted
+INSERT INTO usage_of_deleted
   (allocation_id, task_id, experiment_id, trial_id, run_id, state, shares, requested, start_time, end_time,
    exit_reason, owner, resource_pool, labels, project_id)
 SELECT a.id, task_id, experiment_id, trial_id, run_id, a.state, shares, requested, a.start_time,
@@ -131,6 +140,7 @@ SELECT a.id, task_id, experiment_id, trial_id, run_id, a.state, shares, requeste
 FROM allocations AS a
 JOIN experiments AS e ON e.id = experiment_id
 WHERE experiment_id = ? AND a.start_time IS NOT NULL
+ON CONFLICT DO NOTHING
 )sql",
       "DELETE FROM checkpoints WHERE experiment_id = ?",
       "DELETE FROM deletions WHERE experiment_id = ?",

@@ -42,6 +42,12 @@ std::vector<Conditions::Value> texts(const std::vector<std::string>& values) {
   return {values.begin(), values.end()};
 }
 
+std::string values(std::size_t rows) {
+  std::string text;
+  while (rows-- > 0) text += rows > 0 ? "(?, ?, ?, ?, ?, ?, ?), " : "(?, ?, ?, ?, ?, ?, ?)";
+  return text;
+}
+
 bool same_origin(const LogRecord& a, const LogRecord& b) {
   return a.task_id == b.task_id && a.allocation_id == b.allocation_id && a.agent_id == b.agent_id &&
          a.container_id == b.container_id && a.rank == b.rank && a.source == b.source &&
@@ -54,12 +60,13 @@ bool add_origin_conditions(const LogQuery& wanted, Conditions& conditions) {
   // -1: lines of the master and of agents, which have no rank.
   for (const int rank : wanted.rank_ids) ranks.emplace_back(std::int64_t{rank});
   conditions.add_in("agent_id", texts(wanted.agent_ids));
+  conditions.add_in("allocation_id", texts(wanted.allocation_ids));
   conditions.add_in("container_id", texts(wanted.container_ids));
   conditions.add_in("source", texts(wanted.sources));
   conditions.add_in("stdtype", texts(wanted.stdtypes));
   conditions.add_in("COALESCE(rank, -1)", ranks);
-  return !(wanted.agent_ids.empty() && wanted.container_ids.empty() && wanted.sources.empty() &&
-           wanted.stdtypes.empty() && ranks.empty());
+  return !(wanted.agent_ids.empty() && wanted.allocation_ids.empty() && wanted.container_ids.empty() &&
+           wanted.sources.empty() && wanted.stdtypes.empty() && ranks.empty());
 }
 
 std::vector<Conditions::Value> matching_origins(Connection& connection, const Conditions& conditions) {
@@ -101,18 +108,29 @@ void LogWriter::forget() {
 }
 
 void LogWriter::insert(const std::vector<LogRecord>& lines, std::size_t from) {
+  constexpr auto kInsert = "INSERT INTO logs (id, task, origin, level, partial, time, line) VALUES ";
+  static const auto one = kInsert + values(1);
+  const auto at_once = connection_.dialect().rows_at_once;
+  const auto many = at_once > 1 && lines.size() - from >= at_once ? kInsert + values(at_once) : "";
   Origin origin;
-  for (std::size_t i = from; i < lines.size(); ++i) {
-    const auto& line = lines[i];
-    if (i == from || !same_origin(line, lines[i - 1])) {
-      origin.task = task_number(line.task_id);
-      origin.number = origin_number(origin.task, line);
+  std::size_t i = from;
+  while (i < lines.size()) {
+    const std::size_t rows = lines.size() - i >= at_once ? at_once : 1;
+    // Origins first: they have statements of their own.
+    std::vector<Origin> origins;
+    for (std::size_t n = i; n < i + rows; ++n) {
+      if (n == from || !same_origin(lines[n], lines[n - 1])) {
+        origin.task = task_number(lines[n].task_id);
+        origin.number = origin_number(origin.task, lines[n]);
+      }
+      origins.push_back(origin);
     }
-    Query(connection_,
-          "INSERT INTO logs (id, task, origin, level, partial, time, line) VALUES (?, ?, ?, ?, ?, ?, ?)")
-        .bind(++last_id_, origin.task, origin.number, line.level, line.partial, line.timestamp,
-              Bytes{line.log})
-        .run();
+    Query query(connection_, rows == 1 ? one : many);
+    for (const auto& [task, number] : origins) {
+      const auto& line = lines[i++];
+      query.bind(++last_id_, task, number, line.level, line.partial, line.timestamp, Bytes{line.log});
+    }
+    query.run();
   }
 }
 
@@ -139,26 +157,28 @@ std::int64_t LogWriter::origin_number(std::int64_t task, const LogRecord& line) 
   Query find(connection_, R"sql(
 SELECT number
 FROM log_origins
-WHERE task = ? AND allocation_id = ? AND agent_id = ? AND container_id = ? AND rank IS ? AND source = ? AND stdtype = ?
+WHERE task = ? AND allocation_id = ? AND agent_id = ? AND container_id = ? AND rank IS NOT DISTINCT FROM ? AND source = ? AND stdtype = ?
 )sql");
   find.bind(task, line.allocation_id, line.agent_id, line.container_id, line.rank, line.source, line.stdtype);
   if (find.next()) return origins_[key] = find.get<std::int64_t>();
-  Query(connection_, R"sql(
+  Query added(connection_, R"sql(
 INSERT INTO log_origins (task, allocation_id, agent_id, container_id, rank, source, stdtype)
 VALUES (?, ?, ?, ?, ?, ?, ?)
-)sql")
-      .bind(task, line.allocation_id, line.agent_id, line.container_id, line.rank, line.source, line.stdtype)
-      .run();
-  return origins_[key] = sqlite3_last_insert_rowid(connection_.handle());
+RETURNING number
+)sql");
+  added.bind(task, line.allocation_id, line.agent_id, line.container_id, line.rank, line.source,
+             line.stdtype);
+  added.next();
+  return origins_[key] = added.get<std::int64_t>();
 }
 
 std::vector<LogRecord> read_logs(Connection& connection, const LogQuery& wanted) {
   const auto task = find_task(connection, wanted.task_id);
   if (!task) return {};
-  Conditions origins;
+  Conditions origins(connection);
   origins.add("task = ?", *task);
   const bool by_origin = add_origin_conditions(wanted, origins);
-  Conditions conditions;
+  Conditions conditions(connection);
   conditions.add("logs.task = ?", *task);
   conditions.add("logs.id > ?", std::max(wanted.after_id, dropped_up_to(connection, *task)));
   if (wanted.before_id) conditions.add("logs.id < ?", *wanted.before_id);
@@ -170,17 +190,18 @@ std::vector<LogRecord> read_logs(Connection& connection, const LogQuery& wanted)
   conditions.add_in("level", texts(wanted.levels));
   if (wanted.after) conditions.add("time > ?", wanted.after->microseconds);
   if (wanted.before) conditions.add("time < ?", wanted.before->microseconds);
-  if (!wanted.search.empty()) conditions.add("instr(line, CAST(? AS BLOB)) > 0", wanted.search);
+  if (!wanted.search.empty())
+    conditions.add(connection.dialect().line_contains, Conditions::Raw{wanted.search});
   Query query(connection, OneTimeSql{fmt::format(R"sql(
 SELECT logs.id, allocation_id, agent_id, container_id, rank, source, stdtype, level, partial, time, line
 FROM logs
-CROSS JOIN log_origins ON number = origin
+LEFT JOIN log_origins ON number = origin
 {}ORDER BY logs.id {}
 LIMIT ?
 )sql",
                                                  conditions.where(), wanted.descending ? "DESC" : "ASC")});
   conditions.bind(query);
-  query.bind(wanted.limit > 0 ? wanted.limit : std::int64_t{-1});
+  query.bind(limit_or_all(wanted.limit));
   return collect<LogRecord>(query, [&](Query& row) {
     LogRecord r;
     r.task_id = wanted.task_id;

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 /// Log lines: a row each, in the order of arrival. The columns that are the same for

@@ -33,7 +33,7 @@ std::optional<TaskRecord> read_task(Connection& connection, const std::string& i
 }
 
 std::vector<TaskRecord> read_task_list(Connection& connection, const TaskQuery& tasks) {
-  Conditions conditions;
+  Conditions conditions(connection);
   if (tasks.type) conditions.add("type = ?", boost::describe::enum_to_string(*tasks.type, "?"));
   if (tasks.workspace_id) conditions.add("workspace_id = ?", *tasks.workspace_id);
   Query query(connection, OneTimeSql{fmt::format("SELECT body FROM tasks\n{}\nORDER BY start_time, id",

@@ -6,8 +6,8 @@ namespace det::store {
 
 namespace {
 
-// A trial keeps its experiment and its task, so they are not set: that spares
-// two indexes with every report of every trial.
+// A trial keeps its experiment and its task. Where a database would touch both indexes with every report of
+// every trial if these were set, they are not.
 constexpr std::string_view kPutTrial = R"sql(
 INSERT INTO trials (id, experiment_id, request_id, task_id, state, hparams, seed, restarts, run_id, batches,
                     latest_checkpoint, warm_start_checkpoint, runner_state, best_metric, log_policy_matched, error,
@@ -20,8 +20,10 @@ SET request_id = excluded.request_id, state = excluded.state, hparams = excluded
     runner_state = excluded.runner_state, best_metric = excluded.best_metric,
     log_policy_matched = excluded.log_policy_matched, error = excluded.error,
     start_time = excluded.start_time, end_time = excluded.end_time
-WHERE experiment_id = excluded.experiment_id AND task_id = excluded.task_id
 )sql";
+constexpr std::string_view kSameOwner =
+    "WHERE trials.experiment_id = excluded.experiment_id AND trials.task_id = excluded.task_id";
+constexpr std::string_view kAnyOwner = ", experiment_id = excluded.experiment_id, task_id = excluded.task_id";
 
 constexpr std::string_view kSelectTrials = R"sql(
 SELECT id, experiment_id, request_id, task_id, state, hparams, seed, restarts, run_id, batches, latest_checkpoint,
@@ -87,15 +89,18 @@ std::string_view column_of(TrialSort sort) {
 }  // namespace
 
 void put_trial(Connection& connection, const TrialRecord& r) {
+  static const auto same_owner = std::string(kPutTrial) + std::string(kSameOwner);
+  static const auto any_owner = std::string(kPutTrial) + std::string(kAnyOwner);
+  const bool free = connection.dialect().compares_indexed_values;
   const auto put = [&] {
-    Query(connection, kPutTrial)
+    Query(connection, free ? any_owner : same_owner)
         .bind(r.id, r.experiment_id, r.request_id, r.task_id, r.state, Document{r.hparams}, r.seed,
               r.restarts, r.run_id, r.batches, r.latest_checkpoint, r.warm_start_checkpoint, r.runner_state,
               r.best_metric, r.log_policy_matched, r.error, r.start_time, r.end_time)
         .run();
   };
   put();
-  if (connection.changes() != 0) return;
+  if (free || connection.changes() != 0) return;
   Query(connection, "UPDATE trials SET experiment_id = ?, task_id = ? WHERE id = ?")
       .bind(r.experiment_id, r.task_id, r.id)
       .run();
@@ -184,7 +189,7 @@ std::vector<TrialRecord> read_trials(Connection& connection, ExperimentId id) {
 }
 
 TrialList read_trial_list(Connection& connection, const TrialQuery& trials) {
-  Conditions conditions;
+  Conditions conditions(connection);
   conditions.add("experiment_id = ?", trials.experiment.value());
   conditions.add_in("state", names_of(trials.states));
   TrialList list;

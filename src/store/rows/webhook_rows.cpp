@@ -4,8 +4,12 @@ namespace det::store {
 
 void put_webhook(Connection& connection, const WebhookRecord& r) {
   Query(connection, R"sql(
-INSERT OR REPLACE INTO webhooks (id, name, url, type, mode, workspace_id, triggers, owner, creation_time)
+INSERT INTO webhooks (id, name, url, type, mode, workspace_id, triggers, owner, creation_time)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE
+SET name = excluded.name, url = excluded.url, type = excluded.type, mode = excluded.mode,
+    workspace_id = excluded.workspace_id, triggers = excluded.triggers, owner = excluded.owner,
+    creation_time = excluded.creation_time
 )sql")
       .bind(r.id, r.name, r.url, r.type, r.mode, r.workspace, Document{r.triggers}, r.owner, r.creation_time)
       .run();
@@ -20,9 +24,12 @@ void delete_webhook(Connection& connection, WebhookId id) {
 // One that was deleted with its webhook in the meantime does not come back.
 void put_delivery(Connection& connection, const DeliveryRecord& r) {
   Query(connection, R"sql(
-INSERT OR REPLACE INTO webhook_deliveries (event_id, webhook_id, body, creation_time, attempts, next_attempt)
+INSERT INTO webhook_deliveries (event_id, webhook_id, body, creation_time, attempts, next_attempt)
 SELECT ?, ?, ?, ?, ?, ?
 WHERE EXISTS (SELECT 1 FROM webhooks WHERE id = ?)
+ON CONFLICT (event_id) DO UPDATE
+SET webhook_id = excluded.webhook_id, body = excluded.body, creation_time = excluded.creation_time,
+    attempts = excluded.attempts, next_attempt = excluded.next_attempt
 )sql")
       .bind(r.event_id, r.webhook, r.body, r.creation_time, r.attempts, r.next_attempt, r.webhook)
       .run();
@@ -33,7 +40,11 @@ void delete_delivery(Connection& connection, const std::string& event_id) {
 }
 
 void put_log_hit(Connection& connection, const LogHitRecord& r) {
-  Query(connection, "INSERT OR IGNORE INTO webhook_log_hits (task_id, webhook_id, pattern) VALUES (?, ?, ?)")
+  Query(connection, R"sql(
+INSERT INTO webhook_log_hits (task_id, webhook_id, pattern)
+VALUES (?, ?, ?)
+ON CONFLICT DO NOTHING
+)sql")
       .bind(r.task_id, r.webhook, r.pattern)
       .run();
 }

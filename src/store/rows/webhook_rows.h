@@ -1,6 +1,6 @@
 #pragma once
 
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 /// Webhooks and what is on its way to them.

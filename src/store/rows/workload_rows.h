@@ -1,6 +1,6 @@
 #pragma once
 
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 /// What a trial did, as one list: its reports and its checkpoints.

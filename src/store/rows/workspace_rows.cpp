@@ -42,7 +42,11 @@ void delete_project(Connection& connection, ProjectId id) {
 }
 
 void put_pin(Connection& connection, const WorkspacePin& pin) {
-  Query(connection, "INSERT OR REPLACE INTO workspace_pins (user_id, workspace_id, time) VALUES (?, ?, ?)")
+  Query(connection, R"sql(
+INSERT INTO workspace_pins (user_id, workspace_id, time)
+VALUES (?, ?, ?)
+ON CONFLICT (user_id, workspace_id) DO UPDATE SET time = excluded.time
+)sql")
       .bind(pin.user, pin.workspace, pin.time)
       .run();
 }
@@ -94,9 +98,10 @@ std::vector<WorkspacePin> read_pins(Connection& connection) {
 std::map<ProjectId, ProjectCounts> read_project_counts(Connection& connection) {
   Query query(connection, R"sql(
 SELECT project_id, COUNT(*),
-       SUM(state IN ('Active', 'Paused', 'StoppingCompleted', 'StoppingCanceled', 'StoppingKilled',
-                     'StoppingError')),
-       SUM((SELECT COUNT(*) FROM trials WHERE trials.experiment_id = experiments.id)), MAX(start_time)
+       SUM(CASE WHEN state IN ('Active', 'Paused', 'StoppingCompleted', 'StoppingCanceled', 'StoppingKilled',
+                               'StoppingError') THEN 1 ELSE 0 END),
+       CAST(SUM((SELECT COUNT(*) FROM trials WHERE trials.experiment_id = experiments.id)) AS BIGINT),
+       MAX(start_time)
 FROM experiments
 WHERE state <> 'Deleted'
 GROUP BY project_id

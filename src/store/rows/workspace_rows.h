@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "det/store/sqlite/sqlite.h"
+#include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
 /// Workspaces and their projects.

@@ -12,7 +12,7 @@ namespace {
 constexpr int kPagesAtOnce = 4096;  // 16 MiB: the writer never waits for long
 
 /// The backup API: it copies pages in one read transaction, beside the writer.
-void copy(Connection& from, const std::filesystem::path& target,
+void copy(SqliteConnection& from, const std::filesystem::path& target,
           const std::function<void(int, int)>& progress) {
   sqlite3* opened = nullptr;
   keep_to_owner(target);
@@ -56,7 +56,7 @@ Result<void> back_up_sqlite(const std::filesystem::path& database, const std::fi
   std::error_code ignored;
   std::filesystem::remove(unfinished, ignored);
   try {
-    Connection from(database, Connection::Mode::Read);
+    SqliteConnection from(database, SqliteConnection::Mode::Read);
     copy(from, unfinished, progress);
   } catch (const SqliteError& error) {
     std::filesystem::remove(unfinished, ignored);

@@ -30,7 +30,7 @@ std::vector<Change> numbered(std::int64_t n) {
 }
 
 [[noreturn]] void commit_until_killed(const std::filesystem::path& path, std::int64_t first, int pipe) {
-  WriterOptions options;
+  SqliteSettings options;
   options.checkpoint_pages = 50;  // so that many kills fall into a checkpoint
   const auto store = open_sqlite(path, options);
   if (!store) _exit(3);

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 class FullDisk : public ::testing::Test {
  protected:
   void open(const std::filesystem::path& directory) {
-    WriterOptions options;
+    SqliteSettings options;
     options.retry_after = milliseconds(20);
     options.on_stall = [this](const std::string& message) {
       const std::lock_guard lock(mutex);

@@ -8,26 +8,26 @@ namespace {
 
 constexpr int kApplicationId = 0x64657453;  // "detS"
 
-// FNV-1a: tells an edited file, not an attacker.
+// FNV-1a.
 std::string checksum(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return fmt::format("{:016x}", hash);
 }
 
-int pragma(Connection& connection, std::string_view name) {
+int pragma(SqliteConnection& connection, std::string_view name) {
   Query query(connection, OneTimeSql{fmt::format("PRAGMA {}", name)});
   query.next();
   return query.get<int>();
 }
 
-int table_count(Connection& connection) {
+int table_count(SqliteConnection& connection) {
   Query query(connection, OneTimeSql{"SELECT COUNT(*) FROM sqlite_schema"});
   query.next();
   return query.get<int>();
 }
 
-void run_statements(Connection& connection, std::string_view sql,
+void run_statements(SqliteConnection& connection, std::string_view sql,
                     const std::function<void()>& before_statement) {
   const char* const end = sql.data() + sql.size();
   const char* at = sql.data();
@@ -52,7 +52,7 @@ void run_statements(Connection& connection, std::string_view sql,
   }
 }
 
-void apply(Connection& connection, const Migration& migration,
+void apply(SqliteConnection& connection, const Migration& migration,
            const std::function<void()>& before_statement) {
   const auto bookkeeping = fmt::format(
       "CREATE TABLE IF NOT EXISTS schema_migrations "
@@ -73,7 +73,7 @@ void apply(Connection& connection, const Migration& migration,
   }
 }
 
-Result<void> check_applied(Connection& connection, std::span<const Migration> migrations) {
+Result<void> check_applied(SqliteConnection& connection, std::span<const Migration> migrations) {
   Query query(connection, "SELECT number, name, checksum FROM schema_migrations ORDER BY number");
   while (query.next()) {
     int number = 0;
@@ -91,7 +91,11 @@ Result<void> check_applied(Connection& connection, std::span<const Migration> mi
 
 }  // namespace
 
-Result<void> migrate(Connection& connection, std::span<const Migration> migrations,
+std::string checksum_of(const Migration& migration) {
+  return checksum(migration.sql);
+}
+
+Result<void> migrate(SqliteConnection& connection, std::span<const Migration> migrations,
                      const std::function<void()>& before_statement) {
   const int application = pragma(connection, "application_id");
   const int version = pragma(connection, "user_version");

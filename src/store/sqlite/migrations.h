@@ -17,6 +17,9 @@ struct Migration {
   std::string_view sql;
 };
 
+/// Tells an edited file, not an attacker.
+std::string checksum_of(const Migration& migration);
+
 /// Those built into this program, ascending.
 std::span<const Migration> built_in_migrations();
 
@@ -25,7 +28,7 @@ std::span<const Migration> built_in_migrations();
 ///
 /// Refuses a file that is not ours, a schema newer than this program, and one
 /// that was made by other text than ours. `before_statement` is for tests that crash.
-Result<void> migrate(Connection& connection, std::span<const Migration> migrations,
+Result<void> migrate(SqliteConnection& connection, std::span<const Migration> migrations,
                      const std::function<void()>& before_statement = {});
 
 }  // namespace det::store

@@ -26,7 +26,7 @@ constexpr Migration kBoth[] = {kFirst, kSecond};
 
 // Everything that is in the database, as text.
 std::string dump(const std::filesystem::path& path) {
-  Connection connection(path, Connection::Mode::Write);
+  SqliteConnection connection(path, SqliteConnection::Mode::Write);
   std::string text;
   std::vector<std::string> tables;
   {
@@ -55,7 +55,7 @@ std::string dump(const std::filesystem::path& path) {
 }
 
 void run(const std::filesystem::path& path, std::span<const Migration> migrations) {
-  Connection connection(path, Connection::Mode::Write);
+  SqliteConnection connection(path, SqliteConnection::Mode::Write);
   const auto migrated = migrate(connection, migrations);
   ASSERT_TRUE(migrated) << migrated.error().message();
 }
@@ -64,7 +64,7 @@ void run(const std::filesystem::path& path, std::span<const Migration> migration
 bool crash_at(const std::filesystem::path& path, std::span<const Migration> migrations, int fatal) {
   const pid_t child = fork();
   if (child == 0) {
-    Connection connection(path, Connection::Mode::Write);
+    SqliteConnection connection(path, SqliteConnection::Mode::Write);
     int statement = 0;
     const auto migrated = migrate(connection, migrations, [&] {
       if (statement++ == fatal) _exit(1);
@@ -120,7 +120,7 @@ TEST(Migrations, RunOnlyOnce) {
 TEST(Migrations, ANewerSchemaIsRefusedWithAdvice) {
   const TemporaryDirectory directory;
   run(directory.path() / "det.db", kBoth);
-  Connection connection(directory.path() / "det.db", Connection::Mode::Write);
+  SqliteConnection connection(directory.path() / "det.db", SqliteConnection::Mode::Write);
   const auto migrated = migrate(connection, std::span(kBoth).first(1));
   ASSERT_FALSE(migrated);
   EXPECT_EQ(migrated.error().message(),
@@ -132,7 +132,7 @@ TEST(Migrations, AnEditedMigrationIsRefused) {
   const TemporaryDirectory directory;
   run(directory.path() / "det.db", kBoth);
   const Migration edited[] = {{1, "0001_first", "CREATE TABLE other (x)"}, kSecond};
-  Connection connection(directory.path() / "det.db", Connection::Mode::Write);
+  SqliteConnection connection(directory.path() / "det.db", SqliteConnection::Mode::Write);
   const auto migrated = migrate(connection, edited);
   ASSERT_FALSE(migrated);
   EXPECT_NE(migrated.error().message().find("migration 1 ('0001_first') differs"), std::string::npos);
@@ -145,7 +145,7 @@ TEST(Migrations, AFailingStatementLeavesTheVersionBefore) {
   const auto before = dump(path);
   const Migration bad[] = {
       kFirst, {2, "0002_bad", "DROP TABLE people; CREATE TABLE t (x); INSERT INTO nowhere VALUES (1);"}};
-  Connection connection(path, Connection::Mode::Write);
+  SqliteConnection connection(path, SqliteConnection::Mode::Write);
   EXPECT_THROW((void)migrate(connection, bad), SqliteError);
   EXPECT_EQ(dump(path), before);
 }

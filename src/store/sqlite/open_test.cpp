@@ -78,7 +78,7 @@ TEST(OpenSqlite, SaysThatAFileIsNoDatabase) {
 TEST(OpenSqlite, LeavesTheDatabaseOfAnotherProgramAlone) {
   const TemporaryDirectory directory;
   const auto path = directory.path() / "det.db";
-  Connection(path, Connection::Mode::Write).execute("CREATE TABLE theirs (x)");
+  SqliteConnection(path, SqliteConnection::Mode::Write).execute("CREATE TABLE theirs (x)");
   EXPECT_EQ(error_of(path),
             path.string() + ": the file is the database of another program; choose another data directory");
 }
@@ -90,7 +90,7 @@ TEST(OpenSqlite, ReadersCanNeitherWriteNorCheckpoint) {
   store->commit({PutTemplate{{"t", std::string(100'000, 'x')}}}, nullptr);
   store->flush();
   const auto size = std::filesystem::file_size(path);
-  Connection reader(path, Connection::Mode::Read);
+  SqliteConnection reader(path, SqliteConnection::Mode::Read);
   reader.execute("SELECT name FROM templates");
   EXPECT_THROW(reader.execute("DELETE FROM templates"), SqliteError);
   EXPECT_THROW(reader.execute("PRAGMA wal_checkpoint"), SqliteError);
@@ -101,7 +101,7 @@ TEST(OpenSqlite, ADamagedDocumentIsAnErrorAndNotAnEmptyAnswer) {
   const TemporaryDirectory directory;
   const auto path = directory.path() / "det.db";
   (*open_sqlite(SqliteOptions{path, {}}))->commit({AppendEvent{{1, Time{1}, "event"}}}, nullptr);
-  Connection(path, Connection::Mode::Write).execute("UPDATE events SET body = x'0107'");
+  SqliteConnection(path, SqliteConnection::Mode::Write).execute("UPDATE events SET body = x'0107'");
   const auto store = *open_sqlite(SqliteOptions{path, {}});
   EXPECT_THROW((void)store->events_after(0, 0), DamagedDocument);
 }

@@ -33,7 +33,7 @@ void check(const std::filesystem::path& database, std::int64_t acknowledged, Out
     ++count;
     if (outcome.first.empty()) outcome.first = fmt::format("image {}: {}", outcome.images.load(), what);
   };
-  WriterOptions options;
+  SqliteSettings options;
   options.reserve_log = false;  // the image is read once
   const auto opened = open_sqlite(database, options);
   if (!opened) return wrong(outcome.lost, opened.error().message());
@@ -49,7 +49,7 @@ void check(const std::filesystem::path& database, std::int64_t acknowledged, Out
           fmt::format("{} events, {} reports, {} lines, setting {}", n, metrics, logs, setting));
 }
 
-void cut_power(WriterOptions options, int images_max, Outcome& outcome) {
+void cut_power(SqliteSettings options, int images_max, Outcome& outcome) {
   using Unsynced = CrashDisk::Unsynced;
   CrashDisk::install();
   const TemporaryDirectory directory;
@@ -84,7 +84,7 @@ int images_wanted() {
 
 TEST(PowerCut, LosesNothingThatWasAcknowledgedAndLeavesCommitsWhole) {
   Outcome outcome;
-  cut_power(WriterOptions{}, images_wanted(), outcome);
+  cut_power(SqliteSettings{}, images_wanted(), outcome);
   EXPECT_GE(outcome.images, 300);
   EXPECT_EQ(outcome.lost, 0) << outcome.first;
   EXPECT_EQ(outcome.not_whole, 0) << outcome.first;
@@ -92,7 +92,7 @@ TEST(PowerCut, LosesNothingThatWasAcknowledgedAndLeavesCommitsWhole) {
 
 TEST(PowerCut, WouldLoseCommitsThatAreNotSynced) {
   // The test above is trusted only because it sees the loss where there is one.
-  WriterOptions options;
+  SqliteSettings options;
   options.sync_every_commit = false;
   Outcome outcome;
   cut_power(options, 300, outcome);

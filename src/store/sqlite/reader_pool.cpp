@@ -13,7 +13,8 @@ ReaderPool::Lease::Lease(ReaderPool& pool) : pool_(pool) {
     }
   }
   try {
-    if (!connection_) connection_ = std::make_unique<Connection>(pool_.path_, Connection::Mode::Read);
+    if (!connection_)
+      connection_ = std::make_unique<SqliteConnection>(pool_.path_, SqliteConnection::Mode::Read);
     connection_->execute("BEGIN");
   } catch (...) {
     const std::lock_guard lock(pool_.mutex_);

@@ -6,22 +6,21 @@
 #include <mutex>
 #include <vector>
 
+#include "det/store/sql/sql_store.h"
 #include "det/store/sqlite/sqlite.h"
 
 namespace det::store {
 
 /// A few read-only connections, opened when first needed. A caller that finds all
 /// of them in use waits: reads are short, and more would not be faster.
-class ReaderPool {
+class ReaderPool final : public Readers {
  public:
   explicit ReaderPool(std::filesystem::path path, std::size_t connections_max = 4)
       : path_(std::move(path)), connections_max_(connections_max) {}
 
-  /// Calls `read(connection)` inside one read transaction: all its queries see the same state.
-  template <class Read>
-  auto read(Read read) {
+  void read(const std::function<void(Connection&)>& work) override {
     Lease lease(*this);
-    return read(lease.connection());
+    work(lease.connection());
   }
 
  private:
@@ -33,7 +32,7 @@ class ReaderPool {
 
    private:
     ReaderPool& pool_;
-    std::unique_ptr<Connection> connection_;
+    std::unique_ptr<SqliteConnection> connection_;
   };
 
   const std::filesystem::path path_;
@@ -41,7 +40,7 @@ class ReaderPool {
   std::mutex mutex_;
   std::condition_variable returned_;
   std::size_t lent_ = 0;
-  std::vector<std::unique_ptr<Connection>> idle_;
+  std::vector<std::unique_ptr<SqliteConnection>> idle_;
 };
 
 }  // namespace det::store

@@ -17,11 +17,23 @@ int system_errno(sqlite3* database, int code) {
   return kept != 0 || (code & 0xff) != SQLITE_IOERR ? kept : errno;
 }
 
+int extended(sqlite3* database, int code) {
+  return database != nullptr ? sqlite3_extended_errcode(database) : code;
+}
+
 std::string describe(sqlite3* database, int code, std::string_view doing, int cause) {
   const char* what = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   auto text = fmt::format("SQLite error '{}' (code {}) in: {}", what, code, doing);
   if (cause != 0) text += fmt::format(" ({})", std::strerror(cause));
   return text;
+}
+
+SqlError::Kind kind_of(int code, int cause) {
+  if ((code & 0xff) == SQLITE_FULL) return SqlError::Kind::DiskFull;
+  if ((code & 0xff) != SQLITE_IOERR || code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC)
+    return SqlError::Kind::Other;
+  const bool full = cause == ENOSPC || cause == EDQUOT || cause == EFBIG;
+  return full ? SqlError::Kind::DiskFull : SqlError::Kind::Other;
 }
 
 }  // namespace
@@ -30,18 +42,11 @@ SqliteError::SqliteError(sqlite3* database, int code, std::string_view doing)
     : SqliteError(database, code, doing, system_errno(database, code)) {}
 
 SqliteError::SqliteError(sqlite3* database, int code, std::string_view doing, int system_errno)
-    : std::runtime_error(describe(database, code, doing, system_errno)),
-      code_(database != nullptr ? sqlite3_extended_errcode(database) : code),
-      system_errno_(system_errno) {}
+    : SqlError(kind_of(extended(database, code), system_errno),
+               describe(database, code, doing, system_errno)),
+      code_(extended(database, code)) {}
 
-bool SqliteError::disk_full() const {
-  if ((code_ & 0xff) == SQLITE_FULL) return true;
-  if ((code_ & 0xff) != SQLITE_IOERR || code_ == SQLITE_IOERR_FSYNC || code_ == SQLITE_IOERR_DIR_FSYNC)
-    return false;
-  return system_errno_ == ENOSPC || system_errno_ == EDQUOT || system_errno_ == EFBIG;
-}
-
-Connection::Connection(const std::filesystem::path& path, Mode mode) {
+SqliteConnection::SqliteConnection(const std::filesystem::path& path, Mode mode) {
   sqlite3* database = nullptr;
   const int flags = mode == Mode::Write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   const int code = sqlite3_open_v2(path.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -56,64 +61,70 @@ Connection::Connection(const std::filesystem::path& path, Mode mode) {
   }
 }
 
-void Connection::execute(const char* sql) {
+const Dialect& SqliteConnection::dialect() const {
+  static constexpr Dialect kDialect{
+      .integers = "(SELECT value FROM json_each(?))",
+      .texts = "(SELECT value FROM json_each(?))",
+      .position = "instr",
+      .line_contains = "instr(line, ?) > 0",
+      .best_metric_is_nan = "typeof(best_metric) = 'text'",
+      .stale_blocks =
+          "SELECT trial_id, metric_group, up_to_batches FROM metric_blocks INDEXED BY "
+          "stale_metric_blocks WHERE sums IS NULL LIMIT ?",
+  };
+  return kDialect;
+}
+
+void SqliteConnection::execute(const char* sql) {
   const int code = sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) throw SqliteError(database_.get(), code, sql);
 }
 
-sqlite3_stmt* Connection::prepare(std::string_view sql) {
-  if (const auto found = statements_.find(sql); found != statements_.end()) return found->second.get();
-  return statements_.emplace(sql, prepare_once(sql)).first->second.get();
+Statement& SqliteConnection::prepare(std::string_view sql) {
+  if (const auto found = statements_.find(sql); found != statements_.end()) return *found->second;
+  return *statements_.emplace(sql, std::make_unique<SqliteStatement>(database_.get(), sql)).first->second;
 }
 
-sqlite3_stmt* Connection::prepare_once(std::string_view sql) {
-  sqlite3_stmt* statement = nullptr;
-  const int code = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
-                                      SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
-  if (code != SQLITE_OK) throw SqliteError(database_.get(), code, sql);
-  return statement;
+std::unique_ptr<Statement> SqliteConnection::prepare_once(std::string_view sql) {
+  return std::make_unique<SqliteStatement>(database_.get(), sql);
 }
 
-Query::~Query() {
-  if (owned_) {
-    sqlite3_finalize(statement_);
-  } else {
-    sqlite3_reset(statement_);
-    sqlite3_clear_bindings(statement_);
-  }
+SqliteStatement::SqliteStatement(sqlite3* database, std::string_view sql) : database_(database) {
+  const int code = sqlite3_prepare_v3(database, sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+  if (code != SQLITE_OK) throw SqliteError(database, code, sql);
 }
 
-bool Query::next() {
+bool SqliteStatement::next() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
   throw SqliteError(database_, code, sqlite3_sql(statement_));
 }
 
-void Query::bind_double(double number) {
-  if (std::isnan(number)) return bind_text("NaN");  // SQLite would store NULL
-  check(sqlite3_bind_double(statement_, ++parameter_, number));
+void SqliteStatement::bind_double(int parameter, double number) {
+  if (std::isnan(number)) return bind_text(parameter, "NaN");  // SQLite would store NULL
+  check(sqlite3_bind_double(statement_, parameter, number));
 }
 
-void Query::bind_text(std::string_view text) {
+void SqliteStatement::bind_text(int parameter, std::string_view text) {
   // Never null for an empty text: that would be NULL.
   const char* bytes = text.data() != nullptr ? text.data() : "";
-  check(sqlite3_bind_text64(statement_, ++parameter_, bytes, text.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+  check(sqlite3_bind_text64(statement_, parameter, bytes, text.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
 }
 
-void Query::bind_bytes(std::string_view bytes, sqlite3_destructor_type lifetime) {
+void SqliteStatement::bind_bytes(int parameter, std::string_view bytes, bool lasting) {
   const char* data = bytes.data() != nullptr ? bytes.data() : "";
-  check(sqlite3_bind_blob64(statement_, ++parameter_, data, bytes.size(), lifetime));
+  check(sqlite3_bind_blob64(statement_, parameter, data, bytes.size(),
+                            lasting ? SQLITE_STATIC : SQLITE_TRANSIENT));
 }
 
-double Query::read_double() {
-  const int column = column_++;
+double SqliteStatement::number(int column) const {
   if (sqlite3_column_type(statement_, column) == SQLITE_TEXT) return std::numeric_limits<double>::quiet_NaN();
   return sqlite3_column_double(statement_, column);
 }
 
-std::string_view Query::read_bytes() {
-  const int column = column_++;
+std::string_view SqliteStatement::bytes(int column) const {
   const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
   if (data == nullptr) return {};
   return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};

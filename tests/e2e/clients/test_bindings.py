@@ -21,8 +21,14 @@ config = pathlib.Path("const.yaml").read_text().replace("300", "20").replace("0.
 """
 # Calls that wait for news.
 WAITING = ("get_AllocationPreemptionSignal", "get_GetAllocationWish", "get_GetSearcherEvents")
-# Calls that need several metrics, a job that waits, or the process of a trial.
-REFUSED = {"get_GetExperimentPareto", "get_GetJobReason", "get_GetRendezvousAddresses", "get_GetSearcherOperation"}
+# Calls that need several metrics, a job that waits, the process of a trial, or a pool with a provider.
+REFUSED = {
+    "get_GetExperimentPareto",
+    "get_GetJobReason",
+    "get_GetRendezvousAddresses",
+    "get_GetResourcePoolProvider",
+    "get_GetSearcherOperation",
+}
 
 
 @pytest.fixture(scope="module")

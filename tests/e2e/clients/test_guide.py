@@ -10,12 +10,31 @@ import subprocess
 import pytest
 from cluster import BINARY, PYTHON, REPOSITORY
 from guide import ENGINES, read_few_images, script_of
+from postgres import PostgresServer
 
 PAGES = [page for page in sorted((REPOSITORY / "docs" / "guide").glob("*.md")) if page.stem not in ENGINES]
 
 
+@pytest.fixture
+def server_of():
+    """What the page of PostgreSQL takes for granted: a server, and a database that its reader has made."""
+    started = []
+
+    def starter(page):
+        if page.stem != "postgresql":
+            return {}
+        server = PostgresServer()
+        started.append(server)
+        known = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGUSER": "det"}
+        return known | {"DB": server.database("determined")}
+
+    yield starter
+    for server in started:
+        server.end()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_command_of_the_guide_works(page, start, compiled, tmp_path):
+def test_every_command_of_the_guide_works(page, start, compiled, server_of, tmp_path):
     script = script_of(page.read_text())
     assert "$ det " in script, f"{page.name} shows no command"
     slots = re.search(r"det up --slots (\d+)", page.read_text())
@@ -36,6 +55,7 @@ def test_every_command_of_the_guide_works(page, start, compiled, tmp_path):
         "DET_PYTHON": cluster.python,
         "DET_CXX_CACHE": str(compiled.place),
         "PYTHONPATH": str(REPOSITORY / "python"),
+        **server_of(page),
     }
     done = subprocess.run(
         ["bash"],

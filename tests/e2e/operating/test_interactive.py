@@ -137,6 +137,53 @@ def test_a_tensorboard_shows_the_scalars_of_a_finished_trial(cluster):
     wait_until(lambda: not kept.exists(), "the event files gone with their experiment")
 
 
+MEASURED = """
+    import time
+    import determined as det
+
+    with det.core.init() as context:
+        context.profiler.on(sampling_interval=0.1, samples_per_report=2)
+        time.sleep(1.5)
+        context.profiler.off()
+        for operation in context.searcher.operations():
+            operation.report_completed(1.0)
+"""
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["written by the trial", "only reported"])
+def test_a_tensorboard_shows_what_the_profiler_measured(cluster, tmp_path, written):
+    """The harnesses of other versions report it, and write no event files."""
+    (tmp_path / "train.py").write_text(textwrap.dedent(MEASURED))
+    searcher = {"name": "single", "metric": "loss", "max_length": 1}
+    config = {"name": "measured", "entrypoint": "python3 train.py", "searcher": searcher, "max_restarts": 0}
+    (tmp_path / "const.yaml").write_text(json.dumps(config))
+    experiment = cluster.create(tmp_path)
+    cluster.wait_for_state(experiment, "COMPLETED")
+    trial = cluster.trial_of(experiment)["id"]
+    (file,) = (cluster.directory / "checkpoints").glob(
+        f"*/tensorboard/experiment/{experiment}/trial/{trial}/*.profiler"
+    )
+    run = f"experiment {experiment}, trial {trial}"
+    if not written:
+        file.unlink()
+        run += ", machine"
+    task = start(cluster, "tensorboard", experimentIds=[experiment])
+    tags = wait_until(
+        lambda: json.load(ask(cluster, task, "data/plugin/scalars/tags")).get(run), "the trial in TensorBoard"
+    )
+    (tag,) = [name for name in tags if name.startswith("System/memory/memory_free/")]
+    query = urllib.parse.urlencode({"run": run, "tag": tag})
+    points = json.load(ask(cluster, task, f"data/plugin/scalars/scalars?{query}"))
+    answers = cluster.get(f"trials/metrics/trial_metrics?trialIds={trial}&group=memory")
+    answers = answers if isinstance(answers, list) else [answers]
+    rows = [(row["totalBatches"], row["metrics"]) for answer in answers for row in answer["result"]["metrics"]]
+    (agent,) = rows[0][1]["avg_metrics"]
+    free = [(seconds, measured["avg_metrics"][agent]["memory_free"]) for seconds, measured in rows]
+    assert [step for _, step, _ in points] == [seconds for seconds, _ in free]
+    assert [value for _, _, value in points] == pytest.approx([value for _, value in free], rel=1e-6)
+    end(cluster, "tensorboard", task)
+
+
 def test_a_shell_reads_standard_input_to_its_end(cluster):
     task = start(cluster, "shell")
     command = [BINARY, "-m", cluster.url, "shell", "open", task]

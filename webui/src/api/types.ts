@@ -21,16 +21,11 @@ export type AuditEntry = Schemas["AuditEntry"];
 export type Checkpoint = With<Schemas["Checkpoint"], { readonly training: With<Partial<Schemas["CheckpointTraining"]>, { readonly searcherMetric?: WireNumber | null }> }>;
 export type CheckpointWorkload = Schemas["CheckpointWorkload"];
 export type Delivery = With<Schemas["DeliveryObject"], { readonly state: "DELIVERY_STATE_WAITING" | "DELIVERY_STATE_DELIVERED" | "DELIVERY_STATE_GIVEN_UP" }>;
-export type Experiment = With<Schemas["Experiment"], { readonly bestTrialSearcherMetric?: WireNumber | null; readonly git: Git }>;
+export type Experiment = With<Schemas["Experiment"], { readonly bestTrialSearcherMetric?: WireNumber | null }>;
 /** What goes with all that it holds. */
 export type Deletable = Pick<Schemas["ProjectObject"], "archived" | "state" | "errorMessage">;
-/** The commit that the submitted files come from: a free form in the document. */
-export interface Git {
-  readonly commit?: string;
-  readonly branch?: string;
-  readonly remote?: string;
-  readonly dirty?: boolean;
-}
+/** The commit that the submitted files come from. */
+export type Git = Schemas["Git"];
 export type Group = With<Schemas["GroupObject"], { readonly users: readonly User[] }>;
 export type ExperimentPage = { readonly experiments: readonly Experiment[]; readonly pagination: Schemas["Pagination"] };
 export type Job = Schemas["Job"];
@@ -68,34 +63,18 @@ export type RoleWithAssignments = With<
   }
 >;
 export type Slot = With<Omit<Schemas["Slot"], "container">, { readonly device: Omit<Schemas["Device"], "uuid"> }>;
-/** Slots of agents, by the agents' names: a free form in the document. */
-interface Resources {
-  readonly agentDevices: Readonly<Record<string, { readonly devices: readonly { readonly id: number }[] }>>;
-}
-export type TaskSummary = With<Omit<Schemas["TaskSummary"], "schedulerType" | "priority" | "proxyPorts" | "type">, { readonly resources: readonly Resources[] }>;
+export type TaskSummary = With<Omit<Schemas["TaskSummary"], "schedulerType" | "priority" | "proxyPorts" | "type">, { readonly resources: readonly Pick<Schemas["TaskResources"], "agentDevices">[] }>;
 export type Template = Schemas["Template"];
 export type Token = Whole<Schemas["TokenObject"]>;
 export type Trial = With<Schemas["Trial"], { readonly searcherMetricValue?: WireNumber | null }>;
 export type User = Pick<Schemas["User"], "id" | "username" | "admin" | "active"> & Partial<Pick<Schemas["User"], "displayName" | "modifiedAt">>;
-export type Trigger = With<Pick<Schemas["TriggerObject"], "triggerType">, { readonly condition?: { readonly state?: string; readonly regex?: string } | null }>;
+export type Trigger = Pick<Schemas["TriggerObject"], "triggerType" | "condition">;
 export type Webhook = With<Omit<Whole<Schemas["WebhookObject"]>, "workspaceId">, { readonly triggers: readonly Trigger[]; readonly workspaceId?: number }>;
-/** One entry for each different environment that a trial had, that of the newest run first. Environments are a free form in the document. */
+/** One entry for each different environment that a trial had, that of the newest run first. */
 export type TrialEnvironments = With<
   Schemas["EnvironmentsReply"],
   {
-    readonly seeds: { readonly trial: number; readonly experiment?: number | null };
-    readonly git: Git;
-    readonly environments: readonly {
-      readonly environment: {
-        readonly versions?: Readonly<Record<string, string | null>>;
-        readonly os?: Readonly<Record<string, string>>;
-        readonly hardware?: Readonly<Record<string, unknown>> & { readonly gpus?: readonly { readonly name: string; readonly memory_bytes: number }[] };
-        readonly switches?: Readonly<Record<string, unknown>>;
-        readonly variables?: Readonly<Record<string, string>>;
-        readonly packages?: readonly string[];
-      };
-      readonly found: readonly { readonly runId: number; readonly rank: number }[];
-    }[];
+    readonly environments: readonly With<Schemas["FoundEnvironment"], { readonly found: readonly Pick<Schemas["Finding"], "runId" | "rank">[] }>[];
   }
 >;
 export type Workload = Schemas["Workload"];

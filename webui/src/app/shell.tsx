@@ -38,7 +38,7 @@ const entries: readonly Entry[] = [
 function ClusterMessage() {
   const [reply] = usePolled("message", (signal) => get("/api/v1/master", {}, signal), 60_000);
   // The master says it to everybody while it is current; only administrators may read its times.
-  const message = reply.status === "loaded" ? (reply.value.clusterMessage as { message: string } | null) : null;
+  const message = reply.status === "loaded" ? reply.value.clusterMessage : null;
   if (!message) return null;
   return (
     <p className="message-to-all" role="status">

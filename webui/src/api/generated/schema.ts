@@ -4050,16 +4050,16 @@ export interface components {
             /** Format: double */
             readonly seconds: number;
             readonly byUsername: {
-                readonly [key: string]: unknown;
+                readonly [key: string]: number;
             };
             readonly byExperimentLabel: {
-                readonly [key: string]: unknown;
+                readonly [key: string]: number;
             };
             readonly byResourcePool: {
-                readonly [key: string]: unknown;
+                readonly [key: string]: number;
             };
             readonly byAgentLabel: {
-                readonly [key: string]: unknown;
+                readonly [key: string]: number;
             };
         };
         readonly AggregatedReply: {
@@ -4468,14 +4468,10 @@ export interface components {
         readonly EnvironmentsReply: {
             readonly environments: readonly components["schemas"]["FoundEnvironment"][];
             readonly seeds: components["schemas"]["Seeds"];
-            readonly git: {
-                readonly [key: string]: unknown;
-            };
+            readonly git: components["schemas"]["Git"];
         };
         readonly EventsReply: {
-            readonly searcherEvents: readonly {
-                readonly [key: string]: unknown;
-            }[];
+            readonly searcherEvents: readonly components["schemas"]["SearcherEvent"][];
         };
         readonly Experiment: {
             readonly id: number;
@@ -4522,9 +4518,7 @@ export interface components {
             readonly error: string;
             readonly waitingReason: string;
             readonly externalExperimentId?: string;
-            readonly git: {
-                readonly [key: string]: unknown;
-            };
+            readonly git: components["schemas"]["Git"];
         };
         readonly ExperimentForecast: {
             readonly name: string;
@@ -4553,6 +4547,9 @@ export interface components {
             /** Format: int64 */
             readonly slotsMax: string;
         };
+        readonly ExperimentInactiveEvent: {
+            readonly experimentState: string;
+        };
         readonly ExperimentListReply: {
             readonly experiments: readonly components["schemas"]["Experiment"][];
             readonly pagination: components["schemas"]["Pagination"];
@@ -4572,7 +4569,7 @@ export interface components {
         };
         readonly ExperimentReply: {
             readonly experiment: components["schemas"]["Experiment"];
-            readonly jobSummary: unknown;
+            readonly jobSummary: components["schemas"]["JobSummary"] | null;
             readonly config: unknown;
         };
         readonly ExperimentResult: {
@@ -4590,6 +4587,15 @@ export interface components {
             readonly stdtypes: readonly string[];
             readonly sources: readonly string[];
             readonly rankIds: readonly number[];
+        };
+        readonly FileNode: {
+            readonly path: string;
+            readonly name: string;
+            readonly modifiedTime: string;
+            readonly contentLength: number;
+            readonly isDir: boolean;
+            readonly contentType: string;
+            readonly files: readonly components["schemas"]["FileNode"][];
         };
         readonly FileReply: {
             readonly file: string;
@@ -4629,14 +4635,28 @@ export interface components {
             readonly numMembers: number;
         };
         readonly FoundEnvironment: {
-            readonly environment: {
-                readonly [key: string]: unknown;
-            };
+            readonly environment: components["schemas"]["ProcessEnvironment"];
             readonly found: readonly components["schemas"]["Finding"][];
         };
         readonly FoundExperiment: {
             readonly bestTrial?: components["schemas"]["Trial"];
             readonly experiment: components["schemas"]["Experiment"];
+        };
+        readonly FoundGpu: {
+            readonly name?: string;
+            /** Format: double */
+            readonly memory_bytes?: number;
+            readonly capability?: string;
+        };
+        readonly FoundHardware: {
+            readonly hostname?: string;
+            readonly cpu?: string;
+            readonly cores?: number;
+            readonly usable_cores?: number;
+            /** Format: double */
+            readonly memory_bytes?: number | null;
+            readonly gpus?: readonly components["schemas"]["FoundGpu"][];
+            readonly gpu_driver?: string | null;
         };
         readonly FoundRunsReply: {
             readonly runs: readonly components["schemas"]["Run"][];
@@ -4657,6 +4677,14 @@ export interface components {
             readonly inheritContext?: boolean;
             readonly noPause?: boolean;
             readonly templateName?: string;
+        };
+        readonly Git: {
+            readonly commit?: string;
+            readonly remote?: string;
+            readonly branch?: string;
+            readonly committer?: string;
+            readonly commit_date?: string;
+            readonly dirty?: boolean;
         };
         readonly GroupAssignment: {
             readonly groupId: number;
@@ -4709,6 +4737,9 @@ export interface components {
             readonly idle: boolean;
             /** Format: date-time */
             readonly since?: string;
+        };
+        readonly InitialOperationsEvent: {
+            readonly placeholder: number;
         };
         readonly Job: {
             readonly summary: components["schemas"]["JobSummary"];
@@ -4878,7 +4909,7 @@ export interface components {
             readonly hasCustomLogo: boolean;
             readonly userManagementEnabled: boolean;
             readonly featureSwitches: readonly string[];
-            readonly clusterMessage: unknown;
+            readonly clusterMessage: components["schemas"]["Message"] | null;
         };
         readonly MembersReply: {
             readonly groups: readonly components["schemas"]["GroupObject"][];
@@ -5240,6 +5271,22 @@ export interface components {
             readonly preemption: boolean;
             readonly defaultPriority: number;
         };
+        readonly ProcessEnvironment: {
+            readonly versions?: {
+                readonly [key: string]: string | null;
+            };
+            readonly os?: {
+                readonly [key: string]: string;
+            };
+            readonly hardware?: components["schemas"]["FoundHardware"];
+            readonly switches?: {
+                readonly [key: string]: unknown;
+            };
+            readonly variables?: {
+                readonly [key: string]: string;
+            };
+            readonly packages?: readonly string[];
+        };
         readonly ProfilerSeriesReply: {
             readonly labels: readonly components["schemas"]["Labels"][];
         };
@@ -5435,9 +5482,7 @@ export interface components {
         readonly ReportRequest: {
             readonly trialId?: number;
             readonly rank?: number;
-            readonly environment: {
-                readonly [key: string]: unknown;
-            };
+            readonly environment: components["schemas"]["ProcessEnvironment"];
         };
         readonly ReportedMetrics: {
             readonly avgMetrics: {
@@ -5578,6 +5623,16 @@ export interface components {
             readonly value?: number;
             readonly maxLength: boolean;
         };
+        readonly SearcherEvent: {
+            readonly id: number;
+            readonly initialOperations?: components["schemas"]["InitialOperationsEvent"];
+            readonly trialCreated?: components["schemas"]["TrialEvent"];
+            readonly trialProgress?: components["schemas"]["TrialProgressEvent"];
+            readonly validationCompleted?: components["schemas"]["ValidationCompletedEvent"];
+            readonly trialExitedEarly?: components["schemas"]["TrialExitedEarlyEvent"];
+            readonly trialClosed?: components["schemas"]["TrialEvent"];
+            readonly experimentInactive?: components["schemas"]["ExperimentInactiveEvent"];
+        };
         readonly SearcherOperation: {
             readonly createTrial?: components["schemas"]["CreateTrial"];
             readonly trialOperation?: components["schemas"]["TrialOperation"];
@@ -5649,7 +5704,7 @@ export interface components {
             readonly device: components["schemas"]["Device"];
             readonly enabled: boolean;
             readonly draining: boolean;
-            readonly container: unknown;
+            readonly container: components["schemas"]["SlotContainer"] | null;
         };
         readonly SlotContainer: {
             readonly id: string;
@@ -5866,6 +5921,14 @@ export interface components {
             readonly shell?: components["schemas"]["Task"];
             readonly tensorboard?: components["schemas"]["Task"];
         };
+        readonly TaskResources: {
+            readonly containerId: string;
+            readonly allocationId: string;
+            readonly resourcesId: string;
+            readonly agentDevices: {
+                readonly [key: string]: components["schemas"]["UsedSlots"];
+            };
+        };
         readonly TaskSummary: {
             readonly taskId: string;
             readonly allocationId: string;
@@ -5875,7 +5938,7 @@ export interface components {
             readonly resourcePool: string;
             readonly schedulerType: string;
             readonly slotsNeeded: number;
-            readonly resources: readonly unknown[];
+            readonly resources: readonly components["schemas"]["TaskResources"][];
             readonly priority: number;
             readonly proxyPorts: readonly components["schemas"]["PortShown"][];
             readonly state: string;
@@ -5904,6 +5967,9 @@ export interface components {
             readonly templateName?: string;
             readonly config: unknown;
             readonly workspaceId?: number;
+        };
+        readonly TemplateReply: {
+            readonly template: components["schemas"]["Template"];
         };
         readonly TestReply: {
             readonly completed: boolean;
@@ -5937,7 +6003,7 @@ export interface components {
             readonly setRevoked?: boolean;
         };
         readonly TreeReply: {
-            readonly files: readonly unknown[];
+            readonly files: readonly components["schemas"]["FileNode"][];
         };
         readonly Trial: {
             readonly id: number;
@@ -5974,6 +6040,13 @@ export interface components {
             readonly waitingReason: string;
             readonly targetBatches: number;
         };
+        readonly TrialEvent: {
+            readonly requestId: string;
+        };
+        readonly TrialExitedEarlyEvent: {
+            readonly requestId: string;
+            readonly exitedReason: string;
+        };
         readonly TrialMetadataReply: {
             readonly metadata: {
                 readonly [key: string]: unknown;
@@ -5997,6 +6070,11 @@ export interface components {
         readonly TrialOperation: {
             readonly validateAfter?: components["schemas"]["ValidateAfter"];
         };
+        readonly TrialProgressEvent: {
+            readonly requestId: string;
+            /** Format: double */
+            readonly partialUnits: number;
+        };
         readonly TrialReply: {
             readonly trial: components["schemas"]["Trial"];
         };
@@ -6018,10 +6096,14 @@ export interface components {
             readonly trials: readonly components["schemas"]["Trial"][];
             readonly pagination: components["schemas"]["Pagination"];
         };
+        readonly TriggerCondition: {
+            readonly state?: string;
+            readonly regex?: string;
+        };
         readonly TriggerObject: {
             readonly id?: number;
             readonly triggerType: string;
-            readonly condition?: unknown;
+            readonly condition?: components["schemas"]["TriggerCondition"];
             readonly webhookId?: number;
         };
         readonly TriggeredBy: {
@@ -6048,6 +6130,12 @@ export interface components {
         };
         readonly UpdateQueue: {
             readonly updates?: readonly components["schemas"]["QueueControl"][];
+        };
+        readonly UsedSlot: {
+            readonly id: number;
+        };
+        readonly UsedSlots: {
+            readonly devices: readonly components["schemas"]["UsedSlot"][];
         };
         readonly User: {
             readonly id: number;
@@ -6100,6 +6188,13 @@ export interface components {
         readonly ValidateAfter: {
             /** Format: int64 */
             readonly length?: string;
+        };
+        readonly ValidationCompletedEvent: {
+            readonly requestId: string;
+            /** Format: double */
+            readonly metric: number;
+            /** Format: int64 */
+            readonly validateAfterLength: string;
         };
         readonly Validations: {
             readonly count: number;
@@ -6244,6 +6339,8 @@ export interface operations {
     readonly getAgents: {
         readonly parameters: {
             readonly query?: {
+                /** @description The field to sort by, such as SORT_BY_START_TIME. */
+                readonly sortBy?: string;
                 /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
                 /** @description How many entries to skip; a negative number counts from the end. */
@@ -6252,6 +6349,8 @@ export interface operations {
                 readonly limit?: number;
                 /** @description Whether to leave out the slots of each agent. */
                 readonly excludeSlots?: boolean;
+                /** @description Whether to leave out the allocations of each agent. */
+                readonly excludeContainers?: boolean;
             };
             readonly header?: never;
             readonly path?: never;
@@ -9479,6 +9578,8 @@ export interface operations {
                 readonly limit?: number;
                 /** @description Whether to leave out the configuration of each experiment. */
                 readonly omitConfig?: boolean;
+                /** @description Has no effect here: the best trial is always shown. */
+                readonly showTrialData?: boolean;
             };
             readonly header?: never;
             readonly path?: never;
@@ -15483,6 +15584,8 @@ export interface operations {
                 readonly offset?: number;
                 /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description Only resource pools that are not bound to workspaces. */
+                readonly unbound?: boolean;
             };
             readonly header?: never;
             readonly path?: never;
@@ -17946,6 +18049,8 @@ export interface operations {
                 readonly afterId?: string;
                 /** @description Only log lines with a smaller id; 0 for no bound. */
                 readonly beforeId?: string;
+                /** @description Only log lines from these allocations. */
+                readonly allocationIds?: readonly string[];
             };
             readonly header?: never;
             readonly path: {
@@ -18287,9 +18392,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly [key: string]: unknown;
-                    };
+                    readonly "application/json": components["schemas"]["TemplateReply"];
                 };
             };
             /** @description InvalidArgument */
@@ -18348,7 +18451,7 @@ export interface operations {
                 readonly sortBy?: string;
                 /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
-                /** @description Only the models of the workspaces with these ids. */
+                /** @description Only the templates of the workspaces with these ids. */
                 readonly workspaceIds?: readonly number[];
                 /** @description How many entries to skip; a negative number counts from the end. */
                 readonly offset?: number;
@@ -18426,9 +18529,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly [key: string]: unknown;
-                    };
+                    readonly "application/json": components["schemas"]["TemplateReply"];
                 };
             };
             /** @description InvalidArgument */
@@ -18491,9 +18592,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly [key: string]: unknown;
-                    };
+                    readonly "application/json": components["schemas"]["TemplateReply"];
                 };
             };
             /** @description InvalidArgument */
@@ -18556,9 +18655,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly [key: string]: unknown;
-                    };
+                    readonly "application/json": components["schemas"]["TemplateReply"];
                 };
             };
             /** @description InvalidArgument */
@@ -18689,9 +18786,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly [key: string]: unknown;
-                    };
+                    readonly "application/json": components["schemas"]["TemplateReply"];
                 };
             };
             /** @description InvalidArgument */
@@ -21334,6 +21429,8 @@ export interface operations {
                 readonly offset?: number;
                 /** @description The most entries to return; 0 for the default. */
                 readonly limit?: number;
+                /** @description batches, or a metric such as loss or validation.loss; what does not have the metric comes last. */
+                readonly sortKey?: string;
                 /** @description ORDER_BY_ASC or ORDER_BY_DESC. */
                 readonly orderBy?: string;
                 /** @description FILTER_OPTION_TRAINING, FILTER_OPTION_VALIDATION, FILTER_OPTION_CHECKPOINT or FILTER_OPTION_CHECKPOINT_OR_VALIDATION; empty for all. */
@@ -21344,6 +21441,8 @@ export interface operations {
                 readonly metricType?: string;
                 /** @description Whether to include the metrics of single batches. */
                 readonly includeBatchMetrics?: boolean;
+                /** @description Whether to leave out checkpoints whose files were deleted. */
+                readonly removeDeletedCheckpoints?: boolean;
             };
             readonly header?: never;
             readonly path: {

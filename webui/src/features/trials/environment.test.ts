@@ -27,7 +27,7 @@ test("each environment has its sections, and what is unknown is left out", () =>
       },
       { environment: { hardware: { cpu: "slow" } }, found: [{ runId: 1, rank: 0 }] },
     ],
-    seeds: { trial: 7, experiment: null },
+    seeds: { trial: 7 },
     git: {},
   });
   expect(sections).toEqual([

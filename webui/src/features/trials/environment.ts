@@ -25,7 +25,7 @@ export function environmentSections(of: TrialEnvironments): readonly Section[] {
       rows: [
         ...present(hardware),
         ...(typeof memory === "number" ? [["memory", formatBytes(memory)] as const] : []),
-        ...gpus.map((gpu, i) => [`GPU ${i}`, `${gpu.name}, ${formatBytes(gpu.memory_bytes)}`] as const),
+        ...gpus.map((gpu, i) => [`GPU ${i}`, [gpu.name, gpu.memory_bytes && formatBytes(gpu.memory_bytes)].filter(Boolean).join(", ")] as const),
         ...present(environment.os ?? {}),
         ...present(environment.versions ?? {}),
       ],

@@ -55,16 +55,26 @@ test("a move leaves out what is there already or is being deleted", () => {
   ]);
 });
 
+test("without roles everybody cancels, kills and moves an experiment, and its owner deletes it", () => {
+  const ann = rightsOf({ id: 4, username: "ann", admin: false, active: true }, false, undefined).may;
+  const admin = rightsOf({ id: 1, username: "admin", admin: true, active: true }, false, undefined).may;
+  const running = { id: 1, state: "STATE_RUNNING", archived: false, workspaceId: 1, userId: 9 };
+  expect(actions(running, ann)).toEqual(["pause", "cancel", "kill"]);
+  expect(planMove(0, [{ ...running, projectId: 7, projectName: "nets" }], ann).acts).toHaveLength(1);
+  const completed = { ...running, state: "STATE_COMPLETED" };
+  expect(actions(completed, ann)).toEqual(["archive"]);
+  expect(actions({ ...completed, userId: 4 }, ann)).toEqual(["archive", "delete"]);
+  expect(actions(completed, admin)).toEqual(["archive", "delete"]);
+});
+
 test("what one may not do is not offered, and said of what is chosen with others", () => {
   const ann = rightsOf({ id: 4, username: "ann", admin: false, active: true }, false, undefined).may;
-  const running = { id: 1, state: "STATE_RUNNING", archived: false, workspaceId: 1 };
-  expect(actions({ ...running, userId: 4 }, ann)).toEqual(["pause", "cancel", "kill"]);
-  expect(actions({ ...running, userId: 9 }, ann)).toEqual(["pause"]);
-  const kill = plan("kill", [{ ...running, userId: 4 }, { ...running, id: 2, userId: 9 }], ann);
-  expect(kill.acts.map(({ id }) => id)).toEqual([1]);
-  expect(kill.leaves.map(({ item, why }) => [item.id, why])).toEqual([[2, "requires a permission that you do not have"]]);
+  const completed = { id: 1, state: "STATE_COMPLETED", archived: false, workspaceId: 1 };
+  const remove = plan("delete", [{ ...completed, userId: 4 }, { ...completed, id: 2, userId: 9 }], ann);
+  expect(remove.acts.map(({ id }) => id)).toEqual([1]);
+  expect(remove.leaves.map(({ item, why }) => [item.id, why])).toEqual([[2, "requires a permission that you do not have"]]);
   const nothing = () => false;
-  const moves = planMove(0, [{ ...running, projectId: 7, projectName: "nets", userId: 4 }], nothing);
+  const moves = planMove(0, [{ ...completed, projectId: 7, projectName: "nets", userId: 4 }], nothing);
   expect(moves.leaves.map(({ why }) => why)).toEqual(["requires a permission that you do not have"]);
 });
 

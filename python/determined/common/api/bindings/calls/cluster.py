@@ -44,7 +44,7 @@ from determined.common.api.bindings.messages.cluster import (
     v1SetClusterMessageRequest,
     v1UnbindRPFromWorkspaceRequest,
 )
-from determined.common.api.bindings.orders import v1OrderBy
+from determined.common.api.bindings.orders import v1GetAgentsRequestSortBy, v1OrderBy
 
 __all__ = [
     "delete_DeleteClusterMessage",
@@ -81,15 +81,25 @@ __all__ = [
 def get_GetAgents(
     session: Session,
     *,
+    sortBy: v1GetAgentsRequestSortBy | None = None,
     orderBy: v1OrderBy | None = None,
     offset: int | None = None,
     limit: int | None = None,
     excludeSlots: bool | None = None,
+    excludeContainers: bool | None = None,
 ) -> v1GetAgentsResponse:
     """List the connected agents."""
     return v1GetAgentsResponse.from_json(
         session.get(
-            "/api/v1/agents", {"orderBy": orderBy, "offset": offset, "limit": limit, "excludeSlots": excludeSlots}
+            "/api/v1/agents",
+            {
+                "sortBy": sortBy,
+                "orderBy": orderBy,
+                "offset": offset,
+                "limit": limit,
+                "excludeSlots": excludeSlots,
+                "excludeContainers": excludeContainers,
+            },
         )
     )
 
@@ -238,11 +248,11 @@ def get_GetTelemetry(session: Session) -> v1GetTelemetryResponse:
 
 
 def get_GetResourcePools(
-    session: Session, *, offset: int | None = None, limit: int | None = None
+    session: Session, *, offset: int | None = None, limit: int | None = None, unbound: bool | None = None
 ) -> v1GetResourcePoolsResponse:
     """List resource pools."""
     return v1GetResourcePoolsResponse.from_json(
-        session.get("/api/v1/resource-pools", {"offset": offset, "limit": limit})
+        session.get("/api/v1/resource-pools", {"offset": offset, "limit": limit, "unbound": unbound})
     )
 
 

@@ -126,6 +126,7 @@ def get_GetExperiments(
     offset: int | None = None,
     limit: int | None = None,
     omitConfig: bool | None = None,
+    showTrialData: bool | None = None,
 ) -> v1GetExperimentsResponse:
     """List experiments; each word of `search` must occur in the name, the description, a label or the user name, or
     be the experiment's id."""
@@ -153,6 +154,7 @@ def get_GetExperiments(
                 "offset": offset,
                 "limit": limit,
                 "omitConfig": omitConfig,
+                "showTrialData": showTrialData,
             },
         )
     )

@@ -76,6 +76,7 @@ def get_TaskLogs(
     enableRegex: bool | None = None,
     afterId: int | None = None,
     beforeId: int | None = None,
+    allocationIds: Sequence[str] | None = None,
 ) -> Iterator[v1TaskLogsResponse]:
     """Read the log of a task; `follow` waits for more lines until the task ends."""
     for item in session.stream(
@@ -96,6 +97,7 @@ def get_TaskLogs(
             "enableRegex": enableRegex,
             "afterId": afterId,
             "beforeId": beforeId,
+            "allocationIds": allocationIds,
         },
     ):
         yield v1TaskLogsResponse.from_json(item)

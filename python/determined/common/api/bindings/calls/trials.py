@@ -382,11 +382,13 @@ def get_GetTrialWorkloads(
     trialId: int,
     offset: int | None = None,
     limit: int | None = None,
+    sortKey: str | None = None,
     orderBy: v1OrderBy | None = None,
     filter: GetTrialWorkloadsRequestFilterOption | None = None,
     group: str | None = None,
     metricType: v1MetricType | None = None,
     includeBatchMetrics: bool | None = None,
+    removeDeletedCheckpoints: bool | None = None,
 ) -> v1GetTrialWorkloadsResponse:
     """List the training, validation and checkpoint steps of a trial, by batches."""
     return v1GetTrialWorkloadsResponse.from_json(
@@ -395,11 +397,13 @@ def get_GetTrialWorkloads(
             {
                 "offset": offset,
                 "limit": limit,
+                "sortKey": sortKey,
                 "orderBy": orderBy,
                 "filter": filter,
                 "group": group,
                 "metricType": metricType,
                 "includeBatchMetrics": includeBatchMetrics,
+                "removeDeletedCheckpoints": removeDeletedCheckpoints,
             },
         )
     )

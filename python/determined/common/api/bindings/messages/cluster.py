@@ -18,7 +18,7 @@ from determined.common.api.bindings.enums import (
     v1ResourcePoolType,
     v1SchedulerType,
 )
-from determined.common.api.bindings.messages.shared import v1Pagination, v1QueueStats
+from determined.common.api.bindings.messages.shared import v1Device, v1Pagination, v1QueueStats
 
 __all__ = [
     "protobufFieldMask",
@@ -29,7 +29,6 @@ __all__ = [
     "v1ClusterMessage",
     "v1Config",
     "v1Container",
-    "v1Device",
     "v1DeviceStats",
     "v1DisableAgentRequest",
     "v1DisableAgentResponse",
@@ -145,13 +144,6 @@ class v1Container(Message):
     parent: str
     state: containerv1State
     devices: list[v1Device]
-
-
-class v1Device(Message):
-    id: int
-    brand: str
-    uuid: str
-    type: devicev1Type
 
 
 class v1DeviceStats(Message):
@@ -336,10 +328,10 @@ class v1ResourceAllocationAggregatedEntry(Message):
     periodStart: str
     period: v1ResourceAllocationAggregationPeriod
     seconds: float
-    byUsername: dict[str, Any]
-    byExperimentLabel: dict[str, Any]
-    byResourcePool: dict[str, Any]
-    byAgentLabel: dict[str, Any]
+    byUsername: dict[str, float]
+    byExperimentLabel: dict[str, float]
+    byResourcePool: dict[str, float]
+    byAgentLabel: dict[str, float]
 
 
 class v1ResourceAllocationAggregatedResponse(Message):

@@ -5,21 +5,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from determined.common.api.bindings._message import Message
 from determined.common.api.bindings.messages.shared import v1ValidateAfter
 
 __all__ = [
     "v1CloseTrial",
     "v1CreateTrial",
+    "v1ExperimentInactiveEvent",
     "v1GetSearcherEventsResponse",
+    "v1InitialOperationsEvent",
     "v1PostSearcherOperationsRequest",
+    "v1SearcherEvent",
     "v1SearcherOperation",
     "v1SetProgress",
     "v1ShutDown",
+    "v1TrialEvent",
+    "v1TrialExitedEarlyEvent",
     "v1TrialOperation",
+    "v1TrialProgressEvent",
     "v1TriggeredBy",
+    "v1ValidationCompletedEvent",
 ]
 
 
@@ -33,14 +38,33 @@ class v1CreateTrial(Message):
     checkpointUuid: str | None = None
 
 
+class v1ExperimentInactiveEvent(Message):
+    experimentState: str
+
+
 class v1GetSearcherEventsResponse(Message):
-    searcherEvents: list[dict[str, Any]]
+    searcherEvents: list[v1SearcherEvent]
+
+
+class v1InitialOperationsEvent(Message):
+    placeholder: int
 
 
 class v1PostSearcherOperationsRequest(Message):
     triggeredByEvent: v1TriggeredBy
     experimentId: int | None = None
     searcherOperations: list[v1SearcherOperation] | None = None
+
+
+class v1SearcherEvent(Message):
+    id: int
+    initialOperations: v1InitialOperationsEvent | None = None
+    trialCreated: v1TrialEvent | None = None
+    trialProgress: v1TrialProgressEvent | None = None
+    validationCompleted: v1ValidationCompletedEvent | None = None
+    trialExitedEarly: v1TrialExitedEarlyEvent | None = None
+    trialClosed: v1TrialEvent | None = None
+    experimentInactive: v1ExperimentInactiveEvent | None = None
 
 
 class v1SearcherOperation(Message):
@@ -60,9 +84,29 @@ class v1ShutDown(Message):
     failure: bool | None = None
 
 
+class v1TrialEvent(Message):
+    requestId: str
+
+
+class v1TrialExitedEarlyEvent(Message):
+    requestId: str
+    exitedReason: str
+
+
 class v1TrialOperation(Message):
     validateAfter: v1ValidateAfter | None = None
 
 
+class v1TrialProgressEvent(Message):
+    requestId: str
+    partialUnits: float
+
+
 class v1TriggeredBy(Message):
     id: str | None = None
+
+
+class v1ValidationCompletedEvent(Message):
+    requestId: str
+    metric: float
+    validateAfterLength: str

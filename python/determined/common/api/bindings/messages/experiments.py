@@ -196,13 +196,13 @@ class v1ExperimentForecast(Message):
 
 
 class v1FileNode(Message):
-    name: str | None = None
-    path: str | None = None
-    isDir: bool | None = None
-    contentLength: int | None = None
-    contentType: str | None = None
-    modifiedTime: str | None = None
-    files: list[v1FileNode] | None = None
+    path: str
+    name: str
+    modifiedTime: str
+    contentLength: int
+    isDir: bool
+    contentType: str
+    files: list[v1FileNode]
 
 
 class v1Forecast(Message):

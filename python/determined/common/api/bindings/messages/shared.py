@@ -8,7 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from determined.common.api.bindings._message import Message
-from determined.common.api.bindings.enums import checkpointv1State, experimentv1State, jobv1State, trialv1State
+from determined.common.api.bindings.enums import (
+    checkpointv1State,
+    devicev1Type,
+    experimentv1State,
+    jobv1State,
+    trialv1State,
+)
 
 __all__ = [
     "trialv1Trial",
@@ -18,14 +24,19 @@ __all__ = [
     "v1CheckpointTrainingMetadata",
     "v1CheckpointWorkload",
     "v1CreateExperimentRequest",
+    "v1Device",
     "v1Experiment",
     "v1ExperimentActionResult",
     "v1File",
+    "v1FoundGpu",
+    "v1FoundHardware",
+    "v1Git",
     "v1JobSummary",
     "v1Metrics",
     "v1MetricsReport",
     "v1MetricsWorkload",
     "v1Pagination",
+    "v1ProcessEnvironment",
     "v1QueueStats",
     "v1User",
     "v1ValidateAfter",
@@ -126,6 +137,13 @@ class v1CreateExperimentRequest(Message):
     template: str | None = None
 
 
+class v1Device(Message):
+    id: int
+    brand: str | None = None
+    uuid: str | None = None
+    type: devicev1Type | None = None
+
+
 class v1Experiment(Message):
     id: int
     name: str
@@ -160,7 +178,7 @@ class v1Experiment(Message):
     modelDefinitionSize: int
     error: str
     waitingReason: str
-    git: dict[str, Any]
+    git: v1Git
     endTime: str | None = None
     forkedFrom: int | None = None
     bestTrialSearcherMetric: float | None = None
@@ -182,6 +200,31 @@ class v1File(Message):
     mtime: str | None = None
     uid: int | None = None
     gid: int | None = None
+
+
+class v1FoundGpu(Message):
+    name: str | None = None
+    memory_bytes: float | None = None
+    capability: str | None = None
+
+
+class v1FoundHardware(Message):
+    hostname: str | None = None
+    cpu: str | None = None
+    cores: int | None = None
+    usable_cores: int | None = None
+    memory_bytes: float | None = None
+    gpus: list[v1FoundGpu] | None = None
+    gpu_driver: str | None = None
+
+
+class v1Git(Message):
+    commit: str | None = None
+    remote: str | None = None
+    branch: str | None = None
+    committer: str | None = None
+    commit_date: str | None = None
+    dirty: bool | None = None
 
 
 class v1JobSummary(Message):
@@ -220,6 +263,15 @@ class v1Pagination(Message):
     startIndex: int
     endIndex: int
     total: int
+
+
+class v1ProcessEnvironment(Message):
+    versions: dict[str, str] | None = None
+    os: dict[str, str] | None = None
+    hardware: v1FoundHardware | None = None
+    switches: dict[str, Any] | None = None
+    variables: dict[str, str] | None = None
+    packages: list[str] | None = None
 
 
 class v1QueueStats(Message):

@@ -9,9 +9,10 @@ from typing import Any
 
 from determined.common.api.bindings._message import Message
 from determined.common.api.bindings.enums import taskv1State, v1GenericTaskState, v1LaunchWarning, v1TaskType
-from determined.common.api.bindings.messages.shared import v1File, v1Pagination
+from determined.common.api.bindings.messages.shared import v1Device, v1File, v1Pagination
 
 __all__ = [
+    "ResourcesSummaryDevices",
     "v1AcceleratorData",
     "v1Allocation",
     "v1AllocationSummary",
@@ -51,6 +52,7 @@ __all__ = [
     "v1ProxyPortConfig",
     "v1ReportTaskIdleRequest",
     "v1ReportTaskReadyRequest",
+    "v1ResourcesSummary",
     "v1SetCommandPriorityRequest",
     "v1SetCommandPriorityResponse",
     "v1SetNotebookPriorityRequest",
@@ -64,6 +66,10 @@ __all__ = [
     "v1Task",
     "v1Tensorboard",
 ]
+
+
+class ResourcesSummaryDevices(Message):
+    devices: list[v1Device]
 
 
 class v1AcceleratorData(Message):
@@ -95,7 +101,7 @@ class v1AllocationSummary(Message):
     resourcePool: str
     schedulerType: str
     slotsNeeded: int
-    resources: list[Any]
+    resources: list[v1ResourcesSummary]
     priority: int
     proxyPorts: list[v1ProxyPortConfig]
     state: str
@@ -362,6 +368,13 @@ class v1ReportTaskReadyRequest(Message):
     secret: str | None = None
     sshPort: int | None = None
     user: str | None = None
+
+
+class v1ResourcesSummary(Message):
+    containerId: str
+    allocationId: str
+    resourcesId: str
+    agentDevices: dict[str, ResourcesSummaryDevices]
 
 
 class v1SetCommandPriorityRequest(Message):

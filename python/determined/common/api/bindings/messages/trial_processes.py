@@ -9,7 +9,7 @@ from typing import Any
 
 from determined.common.api.bindings._message import Message
 from determined.common.api.bindings.enums import v1TrialEarlyExitExitedReason, v1TrialSourceInfoType
-from determined.common.api.bindings.messages.shared import v1Metrics, v1ValidateAfter
+from determined.common.api.bindings.messages.shared import v1Metrics, v1ProcessEnvironment, v1ValidateAfter
 
 __all__ = [
     "v1AckAllocationPreemptionSignalRequest",
@@ -161,7 +161,7 @@ class v1RendezvousInfo(Message):
 
 
 class v1ReportTrialEnvironmentRequest(Message):
-    environment: dict[str, Any]
+    environment: v1ProcessEnvironment
     trialId: int | None = None
     rank: int | None = None
 

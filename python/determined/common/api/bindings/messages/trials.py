@@ -12,9 +12,11 @@ from determined.common.api.bindings.enums import TrialProfilerMetricLabelsProfil
 from determined.common.api.bindings.messages.shared import (
     trialv1Trial,
     v1CheckpointWorkload,
+    v1Git,
     v1MetricsReport,
     v1MetricsWorkload,
     v1Pagination,
+    v1ProcessEnvironment,
 )
 
 __all__ = [
@@ -158,7 +160,7 @@ class v1FollowTrialMetricsResponse(Message):
 
 
 class v1FoundEnvironment(Message):
-    environment: dict[str, Any]
+    environment: v1ProcessEnvironment
     found: list[v1Finding]
 
 
@@ -182,7 +184,7 @@ class v1GetTrainingMetricsResponse(Message):
 class v1GetTrialEnvironmentsResponse(Message):
     environments: list[v1FoundEnvironment]
     seeds: v1Seeds
-    git: dict[str, Any]
+    git: v1Git
 
 
 class v1GetTrialProfilerAvailableSeriesResponse(Message):

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from determined.common.api.bindings._message import Message
 from determined.common.api.bindings.enums import v1LogLevel, v1TriggerType, v1WebhookMode, v1WebhookType
 
@@ -20,6 +18,7 @@ __all__ = [
     "v1PostWebhookResponse",
     "v1TestWebhookResponse",
     "v1Trigger",
+    "v1TriggerCondition",
     "v1Webhook",
 ]
 
@@ -70,8 +69,13 @@ class v1TestWebhookResponse(Message):
 class v1Trigger(Message):
     triggerType: v1TriggerType
     id: int | None = None
-    condition: Any | None = None
+    condition: v1TriggerCondition | None = None
     webhookId: int | None = None
+
+
+class v1TriggerCondition(Message):
+    state: str | None = None
+    regex: str | None = None
 
 
 class v1Webhook(Message):

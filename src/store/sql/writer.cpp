@@ -1,4 +1,4 @@
-#include "det/store/sqlite/writer.h"
+#include "det/store/sql/writer.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -8,20 +8,13 @@
 
 namespace det::store {
 
-Writer::Writer(Connection& connection, WriterOptions options)
-    : connection_(connection),
+Writer::Writer(Transactions& transactions, WriterOptions options)
+    : transactions_(transactions),
+      connection_(transactions.connection()),
       options_(std::move(options)),
-      changes_(connection),
-      purging_(purge_pending(connection)),
-      renewing_(blocks_stale(connection)) {
-  connection_.execute(options_.sync_every_commit ? "PRAGMA synchronous = FULL"
-                                                 : "PRAGMA synchronous = NORMAL");
-  // Replaces SQLite's own checkpoints by a count, upon which checkpoint_if_large acts.
-  const auto count_pages = [](void* self, sqlite3*, const char*, int pages) {
-    static_cast<Writer*>(self)->wal_pages_ = pages;
-    return SQLITE_OK;
-  };
-  sqlite3_wal_hook(connection_.handle(), count_pages, this);
+      changes_(connection_),
+      purging_(purge_pending(connection_)),
+      renewing_(blocks_stale(connection_)) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -33,7 +26,6 @@ Writer::~Writer() {
   work_.notify_all();
   room_.notify_all();
   thread_.join();
-  sqlite3_wal_hook(connection_.handle(), nullptr, nullptr);
 }
 
 void Writer::commit(std::vector<Change> changes, std::function<void()> done) {
@@ -43,7 +35,7 @@ void Writer::commit(std::vector<Change> changes, std::function<void()> done) {
     std::unique_lock lock(mutex_);
     // A callback of ours must not wait for ourselves.
     if (std::this_thread::get_id() != thread_.get_id())
-      room_.wait(lock, [&] { return queued_bytes_ < options_.queue_bytes_max; });
+      room_.wait(lock, [&] { return queued_bytes_ < options_.queue_bytes_max || deposed_; });
     queued_bytes_ += commit.bytes;
     ++queued_;
     queue_.push_back(std::move(commit));
@@ -54,7 +46,7 @@ void Writer::commit(std::vector<Change> changes, std::function<void()> done) {
 void Writer::flush() {
   std::unique_lock lock(mutex_);
   const auto last = queued_;
-  idle_.wait(lock, [&] { return acknowledged_ >= last; });
+  idle_.wait(lock, [&] { return acknowledged_ >= last || deposed_; });
 }
 
 bool Writer::overloaded() const {
@@ -62,24 +54,41 @@ bool Writer::overloaded() const {
   return queued_bytes_ > options_.overloaded_bytes;
 }
 
+void Writer::depose(const std::string& why) {
+  if (deposed_.exchange(true)) return;
+  if (!options_.on_deposed) {
+    std::fprintf(stderr, "det: %s; stopping, so that there is one leader\n", why.c_str());
+    std::_Exit(kDeposedStatus);
+  }
+  options_.on_deposed(why);
+  const std::lock_guard lock(mutex_);
+  work_.notify_all();
+  room_.notify_all();
+  idle_.notify_all();
+}
+
 void Writer::run() {
   try {
-    while (true) {
+    while (!deposed_) {
       auto group = next_group();
       if (group.empty()) {
-        if (!purging_ && !renewing_) return;  // stopping
+        if ((!purging_ && !renewing_) || deposed_) return;  // stopping
         if (!tidy()) return;
       } else {
         const auto apply_all = [&] {
           for (const auto& commit : group)
             for (const auto& change : commit.changes) changes_.apply(change);
+          changes_.finish();
         };
         if (!write_until_done(apply_all)) return;
-        renewing_ = blocks_stale(connection_);
+        renewing_ |= changes_.take_stale();
         acknowledge(group);
       }
-      checkpoint_if_large();
+      transactions_.housekeeping();
     }
+  } catch (const SqlError& error) {
+    if (error.kind() != SqlError::Kind::NotLeader) die(error);
+    depose(error.what());
   } catch (const std::exception& error) {
     die(error);
   }
@@ -105,9 +114,10 @@ bool Writer::tidy() {
 // Empty: nothing is queued, but there is something to tidy up, or the end has come.
 Writer::Group Writer::next_group() {
   std::unique_lock lock(mutex_);
-  work_.wait(lock, [&] { return !queue_.empty() || stopping_ || purging_ || renewing_; });
-  if (queue_.empty() && stopping_) purging_ = renewing_ = false;
+  work_.wait(lock, [&] { return !queue_.empty() || stopping_ || deposed_ || purging_ || renewing_; });
   Group group;
+  if (deposed_) return group;
+  if (queue_.empty() && stopping_) purging_ = renewing_ = false;
   std::size_t bytes = 0;
   while (!queue_.empty() &&
          (group.empty() || bytes + queue_.front().bytes <= options_.transaction_bytes_max)) {
@@ -119,40 +129,50 @@ Writer::Group Writer::next_group() {
 }
 
 bool Writer::write_until_done(const std::function<void()>& work) {
+  bool again = false;
   while (true) {
     try {
-      transaction(work);
-      if (stalled_ && options_.on_stall)
-        options_.on_stall(fmt::format("the disk has space again; {} is being written", options_.name));
-      stalled_ = false;
+      if (!again || !transactions_.resume()) {
+        if (again) changes_.forget();
+        transaction(work);
+      }
+      went_on();
       return true;
-    } catch (const SqliteError& error) {
-      if (!error.disk_full()) throw;
-      roll_back();
-      if (!wait_for_space(error)) return false;
+    } catch (const SqlError& error) {
+      if (!error.passes()) throw;
+      transactions_.abandon();
+      again = true;
+      if (!wait(error)) return false;
     }
   }
 }
 
 void Writer::transaction(const std::function<void()>& work) {
-  connection_.execute("BEGIN IMMEDIATE");
+  transactions_.begin();
   work();
-  connection_.execute("COMMIT");
+  transactions_.commit();
 }
 
-void Writer::roll_back() {
-  if (connection_.in_transaction()) connection_.execute("ROLLBACK");
-  changes_.forget();
-}
-
-bool Writer::wait_for_space(const SqliteError& error) {
-  if (!stalled_ && options_.on_stall)
-    options_.on_stall(fmt::format("the disk is full: cannot write {}. Changes wait until there is space ({})",
-                                  options_.name, error.what()));
-  stalled_ = true;
+bool Writer::wait(const SqlError& error) {
+  const auto reason = error.disk_full() ? Stall::DiskFull : Stall::Unreachable;
+  if (stall_.exchange(reason) != reason && options_.on_stall)
+    options_.on_stall(
+        error.disk_full()
+            ? fmt::format("the disk is full: cannot write {}. Changes wait until there is space ({})",
+                          options_.name, error.what())
+            : fmt::format("{} cannot be reached. Changes wait until it can ({})", options_.name,
+                          error.what()));
   std::unique_lock lock(mutex_);
-  work_.wait_for(lock, options_.retry_after, [&] { return stopping_; });
-  return !stopping_;
+  work_.wait_for(lock, options_.retry_after, [&] { return stopping_ || deposed_; });
+  return !stopping_ && !deposed_;
+}
+
+void Writer::went_on() {
+  const auto reason = stall_.exchange(Stall::None);
+  if (reason == Stall::None || !options_.on_stall) return;
+  options_.on_stall(reason == Stall::DiskFull
+                        ? fmt::format("the disk has space again; {} is being written", options_.name)
+                        : fmt::format("{} can be reached again and is being written", options_.name));
 }
 
 void Writer::acknowledge(Group& group) {
@@ -173,21 +193,6 @@ void Writer::acknowledge(Group& group) {
   }
   room_.notify_all();
   idle_.notify_all();
-}
-
-void Writer::checkpoint_if_large() {
-  if (wal_pages_ < checkpointed_pages_) checkpointed_pages_ = 0;  // the log has begun anew
-  if (wal_pages_ < checkpointed_pages_ + options_.checkpoint_pages) return;
-  // Readers keep a passive checkpoint from starting the log anew. When that has gone
-  // on for long, wait for them.
-  const int mode =
-      wal_pages_ > 16 * options_.checkpoint_pages ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
-  const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr, mode, nullptr, nullptr);
-  checkpointed_pages_ = wal_pages_;
-  if (code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY) return;
-  const SqliteError error(connection_.handle(), code, "copy the write-ahead log back");
-  // The log itself holds all that was acknowledged; the next commit meets the full disk.
-  if (!error.disk_full()) throw error;
 }
 
 void Writer::die(const std::exception& error) const {

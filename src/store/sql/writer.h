@@ -11,35 +11,43 @@
 #include <vector>
 
 #include "det/store/changes.h"
+#include "det/store/sql/transactions.h"
 
 namespace det::store {
 
 struct WriterOptions {
-  std::string name = "database";                     ///< as messages call it
-  std::function<void(const std::string&)> on_stall;  ///< see SqliteOptions
-  bool sync_every_commit = true;                     ///< false only to measure what it costs
-  bool reserve_log = true;                           ///< false only to measure what it gains
-  std::size_t transaction_bytes_max = 32 << 20;      ///< so that an acknowledgement does not wait for ever
+  std::string name = "database";  ///< as messages call it
+  /// Told when commits begin to wait for the disk or the server, and when they go on.
+  std::function<void(const std::string&)> on_stall;
+  /// Told when another master has taken over; nothing is written or acknowledged any more. None: the process
+  /// ends.
+  std::function<void(const std::string&)> on_deposed;
+  std::size_t transaction_bytes_max = 32 << 20;  ///< so that an acknowledgement does not wait for ever
   std::size_t overloaded_bytes = 64 << 20;
   std::size_t queue_bytes_max = 1 << 30;
-  int checkpoint_pages = 4096;  ///< the write-ahead log is copied back whenever it has grown by this
-  std::chrono::milliseconds retry_after{500};  ///< a full disk
+  std::chrono::milliseconds retry_after{500};  ///< a full disk, a lost connection
 };
 
+/// The exit status of a master that another one has replaced: its supervisor starts it again, to stand by.
+constexpr int kDeposedStatus = 75;
+
 /// The thread that makes all changes: takes what is queued, writes it in one
-/// transaction, and calls back; meanwhile the next group gathers. It also copies the
-/// write-ahead log back, so that no other connection ever writes to the database file.
+/// transaction, and calls back; meanwhile the next group gathers.
 class Writer {
  public:
-  /// The connection must not be used by others while the writer lives.
-  Writer(Connection& connection, WriterOptions options);
-  /// Finishes what is queued, but does not wait for a full disk.
+  enum class Stall { None, DiskFull, Unreachable };
+
+  /// The transactions, and their connection, are the writer's alone while it lives.
+  Writer(Transactions& transactions, WriterOptions options);
+  /// Finishes what is queued, but does not wait for a full disk or a server.
   ~Writer();
 
   void commit(std::vector<Change> changes, std::function<void()> done);
   void flush();
   bool overloaded() const;
-  bool stalled() const { return stalled_; }  ///< a full disk
+  Stall stall() const { return stall_; }  ///< what commits wait for
+  /// Why another master writes; to be called when that is known from elsewhere.
+  void depose(const std::string& why);
 
  private:
   struct Commit {
@@ -54,18 +62,17 @@ class Writer {
   bool tidy();
   bool write_until_done(const std::function<void()>& work);
   void transaction(const std::function<void()>& work);
-  void roll_back();
-  bool wait_for_space(const SqliteError& error);
+  bool wait(const SqlError& error);
+  void went_on();
   void acknowledge(Group& group);
-  void checkpoint_if_large();
   [[noreturn]] void die(const std::exception& error) const;
 
+  Transactions& transactions_;
   Connection& connection_;
   const WriterOptions options_;
   ChangeWriter changes_;
-  std::atomic<bool> stalled_ = false;
-  int wal_pages_ = 0;
-  int checkpointed_pages_ = 0;
+  std::atomic<Stall> stall_ = Stall::None;
+  std::atomic<bool> deposed_ = false;
 
   mutable std::mutex mutex_;
   std::condition_variable work_, room_, idle_;

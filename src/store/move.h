@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "det/base/error.h"
+
+namespace det::store {
+
+struct MovedTable {
+  std::string name;
+  std::int64_t rows = 0;
+  std::uint64_t checksum = 0;  ///< a sum over the rows, in whatever order; tells damage, not an attacker
+};
+
+/// Copies all tables from one database to another, which must be new or empty: "sqlite:DIRECTORY" or
+/// "postgres://…" each, one of each kind. No master may run on either. The copy is read back and compared
+/// before it counts: it is there whole, or not at all, and can be made again. The source stays as it is, but
+/// for its schema, which is brought up to date. `progress` gets each table that is copied.
+Result<std::vector<MovedTable>> move_store(const std::string& from, const std::string& to,
+                                           const std::function<void(const MovedTable&)>& progress = {});
+
+}  // namespace det::store

@@ -1,0 +1,134 @@
+#include "det/store/move.h"
+
+#include <gtest/gtest.h>
+
+#include "det/store/contract/contract_fixture.h"
+
+namespace det::store {
+namespace {
+
+class PostgresMove : public testing::Test {
+ protected:
+  PostgresMove() { target = server.database(name); }
+  ~PostgresMove() override { server.drop(name); }
+
+  std::string sqlite(const char* sub) { return "sqlite:" + (directory.path() / sub).string(); }
+  std::unique_ptr<Store> open_at(const char* sub) {
+    return *open_sqlite(directory.path() / sub / "determined.db", SqliteSettings{});
+  }
+  std::unique_ptr<Store> open_target() { return *open_postgres(target, {}, {.holder = "this test"}); }
+
+  /// Something of nearly everything.
+  static void fill(Store& store) {
+    auto nan = sample_trial(2, 1);
+    nan.best_metric = std::numeric_limits<double>::quiet_NaN();
+    nan.end_time.reset();
+    std::vector<Change> changes;
+    changes.emplace_back(PutExperiment{sample_experiment(1)});
+    changes.emplace_back(PutTrial{sample_trial(1, 1)});
+    changes.emplace_back(PutTrial{nan});
+    changes.emplace_back(AppendEvent{{1, Time{1}, json::object{{"a", "\0b"}}}});
+    for (int n = 1; n <= 300; ++n)
+      changes.emplace_back(AddMetrics{report(1, 1, "training", n, {{"loss", 1.0 / n}})});
+    changes.emplace_back(AddLogs{"s", 0, {line("1.request-1", std::string("\0\xff raw", 6)), line("t", "")}});
+    changes.emplace_back(PutSetting{"k", "v"});
+    changes.emplace_back(PutWebhook{
+        {.id = WebhookId(4), .name = "hook", .url = "http://x", .triggers = {}, .creation_time = Time{5}}});
+    changes.emplace_back(
+        PutDeletion{{.uuid = "u", .experiment_id = ExperimentId(1), .resources = {{"f", 3}}}});
+    store.commit(std::move(changes), [] {});
+    store.flush();
+  }
+  static std::string shown(Store& store) {
+    std::string text;
+    for (const auto& r : store.experiments()) text += json::serialize(json::to_json(r)) + "\n";
+    for (const auto& r : store.trials(ExperimentId(1))) text += encode_document(json::to_json(r)) + "\n";
+    for (const auto& r : store.metrics({.trial = TrialId(1)}))
+      text += json::serialize(json::to_json(r)) + "\n";
+    for (const auto& r : store.curve({.trial = TrialId(1), .points = 10}))
+      text += json::serialize(json::to_json(r)) + "\n";
+    for (const auto* task : {"1.request-1", "t"})
+      for (const auto& r : store.logs({.task_id = task})) text += r.log + std::to_string(r.id) + "\n";
+    text += json::serialize(store.summary_metrics(TrialId(1)));
+    text += std::to_string(store.webhooks().size()) + std::to_string(store.deletion("u")->resources.at("f"));
+    return text;
+  }
+
+  PostgresServer& server = PostgresServer::shared();
+  TemporaryDirectory directory;
+  std::string name = directory.path().filename().string();
+  std::string target;
+};
+
+TEST_F(PostgresMove, ThereAndBackEverythingIsAsItWas) {
+  std::string before;
+  {
+    const auto store = open_at("a");
+    fill(*store);
+    before = shown(*store);
+  }
+  const auto there = move_store(sqlite("a"), target);
+  ASSERT_TRUE(there) << there.error().message();
+  {
+    const auto store = open_target();
+    EXPECT_EQ(shown(*store), before);
+    // What the database numbers itself goes on after what came.
+    store->commit({AddOwnLogs{{line("new", "line")}}}, nullptr);
+    store->flush();
+    EXPECT_EQ(store->logs({.task_id = "new"}).size(), 1u);
+  }
+  const auto back = move_store(target, sqlite("b"));
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(shown(*open_at("b")), before);
+}
+
+TEST_F(PostgresMove, ReportsRowsAndChecksumsThatAreEqualOnBothSides) {
+  fill(*open_at("a"));
+  const auto there = *move_store(sqlite("a"), target);
+  const auto back = *move_store(target, sqlite("b"));
+  ASSERT_EQ(there.size(), back.size());
+  std::int64_t rows = 0;
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    EXPECT_EQ(there[i].rows, back[i].rows) << there[i].name;
+    EXPECT_EQ(there[i].checksum, back[i].checksum) << there[i].name;
+    rows += there[i].rows;
+  }
+  EXPECT_GT(rows, 300);
+}
+
+TEST_F(PostgresMove, ATargetThatIsInUseOrNotEmptyIsRefused) {
+  fill(*open_at("a"));
+  const auto error = [&](const std::string& from, const std::string& to) {
+    const auto moved = move_store(from, to);
+    return moved ? "" : moved.error().message();
+  };
+  {
+    const auto leads = open_target();
+    EXPECT_NE(error(sqlite("a"), target).find("a master uses this database; stop all masters first"),
+              std::string::npos);
+    fill(*leads);
+  }
+  EXPECT_NE(error(sqlite("a"), target).find("is not empty: table "), std::string::npos);
+  EXPECT_NE(error(target, sqlite("a")).find("already exists; name another directory"), std::string::npos);
+  {
+    const auto runs = open_at("a");
+    EXPECT_NE(error(sqlite("a"), target).find("is in use by process"), std::string::npos);
+  }
+  EXPECT_NE(error(sqlite("nowhere"), target).find("not found"), std::string::npos);
+  EXPECT_NE(error(sqlite("a"), sqlite("b")).find("one of both must be"), std::string::npos);
+  EXPECT_NE(error("a", target).find("must be sqlite:DIRECTORY"), std::string::npos);
+}
+
+TEST_F(PostgresMove, AMoveThatIsCutOffIsMadeAgainFromTheStart) {
+  fill(*open_at("a"));
+  int tables = 0;
+  EXPECT_ANY_THROW((void)move_store(sqlite("a"), target, [&](const MovedTable&) {
+    if (++tables == 5) throw std::runtime_error("the power fails");
+  }));
+  const auto again = move_store(sqlite("a"), target);
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(open_target()->setting("k"), "v");
+}
+
+}  // namespace
+}  // namespace det::store

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+
+#include "det/store/postgres/postgres.h"
+#include "det/store/sqlite/migrations.h"
+
+namespace det::store {
+
+/// Whether the database is empty or this program's, and no newer than it; see migrate().
+Result<void> check_schema(PostgresConnection& connection, std::span<const Migration> migrations);
+
+/// Applies the migrations that are missing, in one transaction. Their text is that of SQLite, see
+/// postgres_schema().
+void migrate_postgres(PostgresConnection& connection, std::span<const Migration> migrations);
+
+}  // namespace det::store
