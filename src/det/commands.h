@@ -18,6 +18,7 @@ int agent(std::vector<std::string> arguments);
 int shim(std::vector<std::string> arguments);
 int backup(std::vector<std::string> arguments);
 int migrate(std::vector<std::string> arguments);
+int import_determined(std::vector<std::string> arguments);
 
 /// Parses the arguments. Prints the help or an error and returns the exit code if the command must not run.
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments);
