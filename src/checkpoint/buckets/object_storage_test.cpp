@@ -222,8 +222,8 @@ TEST_F(ObjectStorageTest, RestoreNamesTheObjectThatChangedOrIsMissingAndLeavesNo
 }
 
 TEST_F(ObjectStorageTest, ACheckpointOfTheOriginalIsRestoredAsItLies) {
-  bucket.objects[key("metadata.json")] = "{}";
-  bucket.objects[key("a/b/model.py")] = "pass";
+  bucket.put(key("metadata.json"), std::string_view("{}"));
+  bucket.put(key("a/b/model.py"), std::string_view("pass"));
   EXPECT_TRUE(*storage.is_of_original(kCheckpoint));
   const auto restored = storage.restore(kCheckpoint, target.path() / "new");
   ASSERT_TRUE(restored) << restored.error().message();

@@ -37,6 +37,9 @@ void Importer::metrics_of_trials() {
   const auto begun = std::chrono::steady_clock::now();
   for (const auto& table : metric_tables()) metric_table(table);
   target_.flush();
+  target_.imported("metrics", -contradictions_);
+  target_.left_out("metrics", "another report of the same steps and run says something else", "",
+                   contradictions_);
   metric_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 
@@ -87,7 +90,7 @@ void Importer::metric_table(const MetricTable& table) {
     source_.each(
         fmt::format("SELECT CAST(x.trial_id AS bigint), {}, CAST(x.total_batches AS bigint), "
                     "CAST(x.end_time AS timestamptz), {}, {} FROM {} x WHERE x.trial_id IN ({}) AND {} "
-                    "ORDER BY x.trial_id, 5, x.total_batches, 2",
+                    "ORDER BY x.trial_id, 5, x.total_batches, x.end_time, 2",
                     run, table.group, metrics_type, table.table, trials, present),
         [&](const Statement& row) {
           AddMetrics add;
@@ -99,12 +102,14 @@ void Importer::metric_table(const MetricTable& table) {
           }
           target_.progress("metrics", ++done, all);
           record.run_id = row.integer(1);
-          record.batches = row.integer(2);
           record.report_time = read_timestamp(row, 3).value_or(Time{});
           record.group = row.bytes(4);
+          record.batches = batches_of(row.is_null(2) ? std::nullopt : std::optional(row.integer(2)),
+                                      record.group, record.report_time);
           if (row.is_null(5) || !read_metrics_document(row.bytes(5), record))
             return target_.left_out("metrics", "they are no JSON object",
                                     fmt::format("trial {}", record.trial_id));
+          add.refused = [this](const Error&) { ++contradictions_; };
           target_.add(std::move(add));
           target_.imported("metrics");
           ++metrics_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <set>
 #include <string>
@@ -69,6 +70,7 @@ class Importer {
   std::unordered_map<std::string, std::string> definitions_;
   std::set<std::string> checkpoints_;  // uuids
   std::int64_t metrics_ = 0;
+  std::atomic<std::int64_t> contradictions_ = 0;  // told by the store's writer
   double metric_seconds_ = 0;
 };
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include "det/store/import/mapping.h"
 
 namespace det::store {
@@ -28,6 +31,12 @@ bool read_metrics_document(std::string_view text, MetricRecord& record) {
     record.avg_metrics = std::move(document);
   }
   return true;
+}
+
+std::int64_t batches_of(std::optional<std::int64_t> steps, std::string_view group, Time time) {
+  if (steps) return *steps;
+  if (group == "training" || group == "validation") return 0;
+  return std::clamp<std::int64_t>(time.microseconds / kSecond, 0, std::numeric_limits<std::int32_t>::max());
 }
 
 void clean_log_line(LogRecord& line) {

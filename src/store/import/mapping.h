@@ -66,6 +66,8 @@ std::optional<CheckpointRecord> to_checkpoint(const SourceRow& row, ExperimentId
 /// Where the averages of a report of this group are: the original has one name for each kind.
 /// False: it is no JSON object.
 bool read_metrics_document(std::string_view text, MetricRecord& record);
+/// Measurements without steps, as profilers report them, are numbered by their second.
+std::int64_t batches_of(std::optional<std::int64_t> steps, std::string_view group, Time time);
 /// "UNSPECIFIED" is no level, and the line's end is no part of it.
 void clean_log_line(LogRecord& line);
 

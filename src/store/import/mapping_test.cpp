@@ -158,6 +158,12 @@ TEST(ImportedMetrics, AreUnderOneNameForAllGroups) {
   EXPECT_EQ(read("{"), "refused");
 }
 
+TEST(ImportedMetrics, WithoutStepsAreNumberedByTheirSecond) {
+  EXPECT_EQ(batches_of(7, "cpu", Time{5 * kSecond}), 7);
+  EXPECT_EQ(batches_of(std::nullopt, "cpu", Time{5 * kSecond + 1}), 5);
+  EXPECT_EQ(batches_of(std::nullopt, "training", Time{5 * kSecond}), 0);
+}
+
 TEST(ImportedLogLine, EndsWithoutItsEnd) {
   LogRecord line{.level = "UNSPECIFIED", .log = "text\r\n"};
   clean_log_line(line);

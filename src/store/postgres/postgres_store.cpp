@@ -49,7 +49,9 @@ Error missing_rights(PostgresConnection& connection, const SqlError& error) {
 }  // namespace
 
 // libpq tells of failed connections in words only.
-Error cannot_connect(const std::string& words) {
+Error cannot_connect(const std::string& said) {
+  std::string words = said.substr(0, said.find("\n\tIs the server running"));
+  while (words.ends_with('.') || words.ends_with('\n')) words.pop_back();
   const auto advised = [&](std::string_view advice) {
     return Error(ErrorCode::Unavailable,
                  fmt::format("cannot open the PostgreSQL database: {}. {}", words, advice));

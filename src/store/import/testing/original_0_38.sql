@@ -216,7 +216,7 @@ VALUES
   (11, '2025-03-01 10:25:00+00', '{"validation_metrics": {"loss": 0.25}}', 300, 2, false, 'VALIDATION', 'validation'),
   (12, '2025-03-01 10:25:00+00', '{"validation_metrics": {"loss": "NaN"}}', 100, 1, false, 'VALIDATION', NULL),
   (11, '2025-03-01 10:25:00+00', '{"avg_metrics": {"f1": 0.75, "best": "Infinity"}}', 300, 2, false, 'GENERIC', 'test'),
-  (11, '2025-03-01 10:25:01+00', '{"avg_metrics": {"cpu_util_simple": 12.5}}', 20, 2, false, 'PROFILING', 'cpu'),
+  (11, '2025-03-01 10:25:01+00', '{"avg_metrics": {"cpu_util_simple": 12.5}}', NULL, 2, false, 'PROFILING', 'cpu'),
   (13, '2025-03-02 10:05:00+00', '{"avg_metrics": {"loss": 3}, "batch_metrics": [{"loss": 3}]}', 5, 1, false, 'TRAINING', 'training'),
   (999, '2025-03-02 10:05:00+00', '{"avg_metrics": {"loss": 3}}', 5, 1, false, 'TRAINING', 'training');
 
