@@ -222,8 +222,9 @@ TEST_F(ObjectStorageTest, RestoreNamesTheObjectThatChangedOrIsMissingAndLeavesNo
 }
 
 TEST_F(ObjectStorageTest, ACheckpointOfTheOriginalIsRestoredAsItLies) {
-  bucket.put(key("metadata.json"), std::string_view("{}"));
-  bucket.put(key("a/b/model.py"), std::string_view("pass"));
+  BucketInMemory original(bucket);
+  original.put(key("metadata.json"), std::string_view("{}"));
+  original.put(key("a/b/model.py"), std::string_view("pass"));
   EXPECT_TRUE(*storage.is_of_original(kCheckpoint));
   const auto restored = storage.restore(kCheckpoint, target.path() / "new");
   ASSERT_TRUE(restored) << restored.error().message();
