@@ -73,8 +73,7 @@ def test_an_imported_cluster_is_there_with_its_passwords_and_goes_on(start, nois
         assert {p.name: p.read_text() for p in (tmp_path / mode).glob("*.*")} == FILES
         assert (tmp_path / mode / "code").is_dir()
 
-    # Its password is hashed anew with the first log-in, and what is new gets ids of its own.
-    assert det("user", "whoami").strip().endswith("ada'") or "ada" in det("user", "whoami")
+    # What is new gets ids of its own.
     created = cluster.create(noisy)
     assert created == 6
     cluster.wait_for_state(created, "COMPLETED")

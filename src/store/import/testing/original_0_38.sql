@@ -124,7 +124,7 @@ CREATE TABLE model_versions (
 -- admin has no password; ada's is "Lovelace1": bcrypt of what clients send for it.
 INSERT INTO users (username, password_hash, admin, active, display_name, modified_at) VALUES
   ('admin', NULL, true, true, NULL, '2025-01-02 03:04:05.678+00'),
-  ('determined', NULL, false, false, NULL, '2025-01-02 03:04:05+00'),
+  ('determined', NULL, false, true, NULL, '2025-01-02 03:04:05+00'),
   ('ada', '$2a$05$abcdefghijklmnopqrstuuG6M5kUqUjS/aJCaj2cWVXgssF1mP14G', true, true, 'Ada L.', '2025-02-03 04:05:06+00');
 INSERT INTO agent_user_groups (user_id, user_, uid, group_, gid) VALUES (3, 'ada', 1815, 'analysts', 1843);
 INSERT INTO user_sessions (user_id, expiry) VALUES (3, now() + interval '7 days');
