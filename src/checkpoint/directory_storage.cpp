@@ -193,9 +193,7 @@ Manifest DirectoryStorage::read_manifest(int root, const std::string& uuid) cons
 }
 
 bool DirectoryStorage::is_of_original(int root, const std::string& uuid) const {
-  const auto has = [&](const char* name) {
-    return exists_beneath(root, uuid + "/" + name, root_.string());
-  };
+  const auto has = [&](const char* name) { return exists_beneath(root, uuid + "/" + name, root_.string()); };
   return !has(kManifestName) && std::any_of(kMarksOfOriginal.begin(), kMarksOfOriginal.end(), has);
 }
 
@@ -221,8 +219,7 @@ Manifest DirectoryStorage::read_checkpoint(const std::string& uuid, const fs::pa
   check_name(uuid);
   const auto root = find_root();
   if (!root) throw Failure(Error(ErrorCode::NotFound, "checkpoint storage not found at " + root_.string()));
-  auto manifest =
-      is_of_original(root->get(), uuid) ? list_original(uuid) : read_manifest(root->get(), uuid);
+  auto manifest = is_of_original(root->get(), uuid) ? list_original(uuid) : read_manifest(root->get(), uuid);
   const Fd checkpoint = open_directory_beneath(root->get(), uuid, shown(uuid));
   Fd out;
   if (!target.empty()) {

@@ -140,7 +140,8 @@ TEST_F(StorageTest, RestoreFollowsNoLinkOutOfTheCheckpoint) {
 }
 
 TEST_F(StorageTest, ACheckpointOfTheOriginalIsRestoredAsItLies) {
-  for (const auto& [name, text] : {std::pair{"metadata.json", "{}"}, std::pair{"code/model_def.py", "pass"}}) {
+  for (const auto& [name, text] :
+       {std::pair{"metadata.json", "{}"}, std::pair{"code/model_def.py", "pass"}}) {
     fs::create_directories(stored(name).parent_path());
     std::ofstream(stored(name)) << text;
   }

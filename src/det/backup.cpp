@@ -68,9 +68,10 @@ int backup(std::vector<std::string> arguments) {
   bool without_checkpoints = false;
   app.add_option("target", target, "Directory to create for the backup")->type_name("TARGET")->required();
   app.add_option("--dir", directory, "Directory of the master")->capture_default_str();
-  app.add_option("--db", database,
-                 "PostgreSQL database of the master, as postgres://USER@HOST:PORT/NAME (default: SQLite in DIR); "
-                 "the backup is SQLite");
+  app.add_option(
+      "--db", database,
+      "PostgreSQL database of the master, as postgres://USER@HOST:PORT/NAME (default: SQLite in DIR); "
+      "the backup is SQLite");
   app.add_flag("--no-checkpoints", without_checkpoints,
                "Back up only the database, without checkpoint files");
   if (const auto code = parse(app, std::move(arguments))) return *code;

@@ -21,7 +21,8 @@ class ProgressLine {
     const auto percent = all > 0 ? done * 100 / all : 0;
     if (terminal_) {
       std::fprintf(stderr, "\r\033[K%.*s: %lld of %lld (%lld%%)", static_cast<int>(what.size()), what.data(),
-                   static_cast<long long>(done), static_cast<long long>(all), static_cast<long long>(percent));
+                   static_cast<long long>(done), static_cast<long long>(all),
+                   static_cast<long long>(percent));
       return;
     }
     if (what == what_ && percent / 10 == tenth_) return;
@@ -51,14 +52,16 @@ int import_determined(std::vector<std::string> arguments) {
   store::ImportOptions options;
   options.into = default_directory();
   bool json = false, quiet = false;
-  app.add_option("source", options.from,
-                 "Database of the original's master: postgres://USER@HOST:PORT/NAME; its password is taken from "
-                 "PGPASSWORD or ~/.pgpass")
+  app.add_option(
+         "source", options.from,
+         "Database of the original's master: postgres://USER@HOST:PORT/NAME; its password is taken from "
+         "PGPASSWORD or ~/.pgpass")
       ->type_name("URL")
       ->required();
-  app.add_option("--into", options.into,
-                 "Where to: the directory of a master, or postgres://USER@HOST:PORT/NAME; new, or imported from the "
-                 "same cluster before")
+  app.add_option(
+         "--into", options.into,
+         "Where to: the directory of a master, or postgres://USER@HOST:PORT/NAME; new, or imported from the "
+         "same cluster before")
       ->capture_default_str();
   app.add_flag("--json", json, "Print the report as JSON");
   app.add_flag("-q,--quiet", quiet, "Show no progress");

@@ -88,11 +88,12 @@ TEST_F(PostgresMove, ABackupIsOfOneMomentBesideAMasterAndComesBack) {
     const auto store = open_target();
     fill(*store);
     before = shown(*store);
-    const auto copied = back_up_postgres(target, directory.path() / "copy" / "determined.db", [&](const auto& table) {
-      if (table.name != "access_tokens") return;  // the first
-      store->commit({PutExperiment{sample_experiment(2)}}, nullptr);
-      store->flush();
-    });
+    const auto copied =
+        back_up_postgres(target, directory.path() / "copy" / "determined.db", [&](const auto& table) {
+          if (table.name != "access_tokens") return;  // the first
+          store->commit({PutExperiment{sample_experiment(2)}}, nullptr);
+          store->flush();
+        });
     ASSERT_TRUE(copied) << copied.error().message();
     EXPECT_EQ(store->experiments().size(), 2u) << "the master went on";
   }

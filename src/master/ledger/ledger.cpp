@@ -85,9 +85,8 @@ Result<void> Ledger::restore(cluster::Pools pools) {
     }
   }
   const auto last = store_.last_ids();
-  const cluster::Event started =
-      cluster::MasterStarted{cluster_.epoch() + 1, std::move(pools), last.experiment.value() + 1,
-                             last.trial.value() + 1};
+  const cluster::Event started = cluster::MasterStarted{cluster_.epoch() + 1, std::move(pools),
+                                                        last.experiment.value() + 1, last.trial.value() + 1};
   const auto time = now();
   auto outcome = cluster_.handle(started, time);
   auto changes = rows(outcome.effects, time);

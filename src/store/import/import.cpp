@@ -50,7 +50,8 @@ Result<ImportReport> import_determined(const ImportOptions& options) {
     return report;
   } catch (const SqlError& error) {
     return fail(ErrorCode::Unavailable,
-                "the import was interrupted: {}; repeat the command, and it goes on where it was", error.what());
+                "the import was interrupted: {}; repeat the command, and it goes on where it was",
+                error.what());
   }
 }
 
@@ -73,7 +74,8 @@ std::string to_text(const ImportReport& report) {
   add("Left out", report.left_out);
   add("Changed", report.changed);
   text += fmt::format("\nImported {} in {:.1f} s", report.from, report.seconds);
-  if (report.metrics_per_second > 0) text += fmt::format(" ({:.0f} metrics a second)", report.metrics_per_second);
+  if (report.metrics_per_second > 0)
+    text += fmt::format(" ({:.0f} metrics a second)", report.metrics_per_second);
   return text + ".\n";
 }
 

@@ -12,14 +12,13 @@ void Importer::experiments() {
           : "CAST(NULL AS text) AS definition_digest, CAST(NULL AS text) AS definition_bytes";
   std::vector<SourceRow> rows;
   source_.each_row(
-      fmt::format(
-          "SELECT {}, {} FROM experiments e ORDER BY e.id",
-          source_.columns("experiments", "e",
-                          {"id", "state", "config", "original_config", "start_time", "end_time", "archived",
-                           "parent_id", "git_remote", "git_commit", "git_committer", "git_commit_date",
-                           "owner_id", "progress", "notes", "job_id", "project_id", "unmanaged",
-                           "external_experiment_id"}),
-          definition),
+      fmt::format("SELECT {}, {} FROM experiments e ORDER BY e.id",
+                  source_.columns("experiments", "e",
+                                  {"id", "state", "config", "original_config", "start_time", "end_time",
+                                   "archived", "parent_id", "git_remote", "git_commit", "git_committer",
+                                   "git_commit_date", "owner_id", "progress", "notes", "job_id", "project_id",
+                                   "unmanaged", "external_experiment_id"}),
+                  definition),
       [&](SourceRow row) { rows.push_back(std::move(row)); });
   std::int64_t done = 0;
   for (const auto& row : rows) {
@@ -50,11 +49,13 @@ void Importer::experiment(const SourceRow& row) {
     const auto found = tasks.find(trial_id);
     auto trial = to_trial(of_trial, found == tasks.end() ? std::vector<std::string>{} : found->second);
     if (!trial) {
-      target_.left_out("trials", fmt::format("its state is '{}'", of_trial.text("state")), of_trial.text("id"));
+      target_.left_out("trials", fmt::format("its state is '{}'", of_trial.text("state")),
+                       of_trial.text("id"));
       continue;
     }
     if (!mark && target_.store().trial(trial->id))
-      return target_.left_out("experiments", "the master here has given the id of a trial to another one", key);
+      return target_.left_out("experiments", "the master here has given the id of a trial to another one",
+                              key);
     trials.push_back(*std::move(trial));
   }
   std::string metric;
@@ -68,8 +69,8 @@ void Importer::experiment(const SourceRow& row) {
       for (const auto& task : found->second) tasks_[task] = trial.task_id;
   }
   if (mapped.was_running)
-    target_.changed("experiments", "canceled, or ended as they were about to: nothing of the original runs here",
-                    key);
+    target_.changed("experiments",
+                    "canceled, or ended as they were about to: nothing of the original runs here", key);
   if (!mapped.warning.empty()) target_.changed("experiments", mapped.warning, key);
   if (mark == digest.text()) {
     target_.unchanged("experiments");
@@ -84,8 +85,7 @@ void Importer::experiment(const SourceRow& row) {
   for (std::size_t i = 0; i < trials.size(); ++i) {
     changes.emplace_back(PutTrial{trials[i]});
     if (mapped.external_id)
-      changes.emplace_back(
-          PutUnmanaged{{mapped.record.id, trials[i].id, rows[i].text("external_trial_id")}});
+      changes.emplace_back(PutUnmanaged{{mapped.record.id, trials[i].id, rows[i].text("external_trial_id")}});
     for (const auto& of_trial : rows)
       if (of_trial.integer("id") == trials[i].id.value())
         if (auto metadata = of_trial.object("metadata"); !metadata.empty())
@@ -95,10 +95,9 @@ void Importer::experiment(const SourceRow& row) {
   for (const auto& allocation : allocations)
     for (const auto& trial : trials)
       if (const auto found = tasks.find(trial.id.value());
-          found != tasks.end() && std::ranges::find(found->second, allocation.text("task_id")) !=
-                                      found->second.end())
-        changes.emplace_back(
-            PutAllocation{to_allocation(allocation, trial, ++runs[trial.id.value()])});
+          found != tasks.end() &&
+          std::ranges::find(found->second, allocation.text("task_id")) != found->second.end())
+        changes.emplace_back(PutAllocation{to_allocation(allocation, trial, ++runs[trial.id.value()])});
   target_.put("experiments", key, digest.text(), std::move(changes));
   target_.imported("experiments");
   target_.imported("trials", static_cast<std::int64_t>(trials.size()));
@@ -112,10 +111,10 @@ std::vector<SourceRow> Importer::trial_rows(std::int64_t experiment) {
                          std::string_view as) {
     return fmt::format("{} AS \"{}\"", source_.column(of, alias, column), as);
   };
-  auto list = source_.columns(table, "r",
-                              {"id", "experiment_id", "state", "start_time", "end_time", "hparams", "restarts",
-                               "total_batches", "runner_state", "searcher_metric_value", "last_activity",
-                               "log_policy_matched"});
+  auto list = source_.columns(
+      table, "r",
+      {"id", "experiment_id", "state", "start_time", "end_time", "hparams", "restarts", "total_batches",
+       "runner_state", "searcher_metric_value", "last_activity", "log_policy_matched"});
   std::string joins;
   const bool split = runs && source_.has("trials_v2", "run_id");
   const std::string_view rest = split ? "trials_v2" : table;
@@ -165,12 +164,11 @@ std::map<std::int64_t, std::vector<std::string>> Importer::tasks_of(std::int64_t
   std::map<std::int64_t, std::vector<std::string>> tasks;
   if (from.empty()) return tasks;
   source_.each_row(
-      fmt::format("SELECT CAST(r.id AS text) AS id, CAST(k.task_id AS text) AS task_id FROM {} LEFT JOIN tasks t "
-                  "ON t.task_id = k.task_id WHERE r.experiment_id = {} ORDER BY r.id, t.start_time, k.task_id",
-                  fmt::format(fmt::runtime(from), table), experiment),
-      [&](const SourceRow& row) {
-        tasks[row.integer("id").value_or(0)].push_back(row.text("task_id"));
-      });
+      fmt::format(
+          "SELECT CAST(r.id AS text) AS id, CAST(k.task_id AS text) AS task_id FROM {} LEFT JOIN tasks t "
+          "ON t.task_id = k.task_id WHERE r.experiment_id = {} ORDER BY r.id, t.start_time, k.task_id",
+          fmt::format(fmt::runtime(from), table), experiment),
+      [&](const SourceRow& row) { tasks[row.integer("id").value_or(0)].push_back(row.text("task_id")); });
   return tasks;
 }
 
@@ -188,11 +186,12 @@ std::vector<SourceRow> Importer::allocation_rows(std::int64_t experiment) {
                           "x.allocation_id = a.allocation_id)"
                         : "CAST(NULL AS text)";
   source_.each_row(
-      fmt::format("SELECT {}, {} AS node_name FROM allocations a WHERE a.task_id IN ({} WHERE r.experiment_id = "
-                  "{}) ORDER BY a.start_time, a.allocation_id",
-                  source_.columns("allocations", "a",
-                                  {"allocation_id", "task_id", "slots", "start_time", "end_time", "exit_reason"}),
-                  node, fmt::format(fmt::runtime(tasks), table), experiment),
+      fmt::format(
+          "SELECT {}, {} AS node_name FROM allocations a WHERE a.task_id IN ({} WHERE r.experiment_id = "
+          "{}) ORDER BY a.start_time, a.allocation_id",
+          source_.columns("allocations", "a",
+                          {"allocation_id", "task_id", "slots", "start_time", "end_time", "exit_reason"}),
+          node, fmt::format(fmt::runtime(tasks), table), experiment),
       [&](SourceRow row) { rows.push_back(std::move(row)); });
   return rows;
 }

@@ -33,9 +33,10 @@ void Importer::groups() {
   if (!source_.has("groups") || !source_.has("user_group_membership")) return;
   const auto personal = source_.has("groups", "user_id") ? "WHERE g.user_id IS NULL" : "";
   simple("groups",
-         fmt::format("SELECT {}, (SELECT CAST(json_agg(m.user_id ORDER BY m.user_id) AS text) FROM "
-                     "user_group_membership m WHERE m.group_id = g.id) AS members FROM groups g {} ORDER BY g.id",
-                     source_.columns("groups", "g", {"id", "group_name"}), personal),
+         fmt::format(
+             "SELECT {}, (SELECT CAST(json_agg(m.user_id ORDER BY m.user_id) AS text) FROM "
+             "user_group_membership m WHERE m.group_id = g.id) AS members FROM groups g {} ORDER BY g.id",
+             source_.columns("groups", "g", {"id", "group_name"}), personal),
          "id", [](const SourceRow& row) { return one(PutGroup{to_group(row)}); });
 }
 
@@ -60,10 +61,10 @@ void Importer::roles() {
 void Importer::workspaces() {
   simple("workspaces",
          fmt::format("SELECT {} FROM workspaces w ORDER BY w.id",
-                     source_.columns("workspaces", "w",
-                                     {"id", "name", "archived", "user_id", "created_at", "uid", "gid", "user_",
-                                      "group_", "checkpoint_storage_config", "default_compute_pool",
-                                      "default_aux_pool"})),
+                     source_.columns(
+                         "workspaces", "w",
+                         {"id", "name", "archived", "user_id", "created_at", "uid", "gid", "user_", "group_",
+                          "checkpoint_storage_config", "default_compute_pool", "default_aux_pool"})),
          "id", [](const SourceRow& row) { return one(PutWorkspace{to_workspace(row)}); });
 }
 
@@ -119,10 +120,10 @@ void Importer::webhooks() {
                    [&](SourceRow row) { triggers[row.text("webhook_id")].push_back(std::move(row)); });
   std::int64_t highest = 0;
   simple("webhooks",
-         fmt::format("SELECT {}, (SELECT CAST(COUNT(*) AS text) FROM webhook_triggers t WHERE t.webhook_id = "
-                     "w.id) AS triggers FROM webhooks w ORDER BY w.id",
-                     source_.columns("webhooks", "w",
-                                     {"id", "name", "url", "webhook_type", "mode", "workspace_id"})),
+         fmt::format(
+             "SELECT {}, (SELECT CAST(COUNT(*) AS text) FROM webhook_triggers t WHERE t.webhook_id = "
+             "w.id) AS triggers FROM webhooks w ORDER BY w.id",
+             source_.columns("webhooks", "w", {"id", "name", "url", "webhook_type", "mode", "workspace_id"})),
          "id", [&](const SourceRow& row) {
            auto webhook = to_webhook(row);
            highest = std::max(highest, webhook.id.value());

@@ -20,16 +20,18 @@ std::vector<Importer::MetricTable> Importer::metric_tables() const {
     return "CAST('generic' AS text)";
   };
   if (source_.has("metrics", "partition_type"))
-    return {{"metrics",
-             fmt::format("CASE CAST(x.partition_type AS text) WHEN 'TRAINING' THEN 'training' WHEN 'VALIDATION' "
-                         "THEN 'validation' ELSE COALESCE({}, 'generic') END",
-                         group_of("metrics"))}};
+    return {
+        {"metrics",
+         fmt::format("CASE CAST(x.partition_type AS text) WHEN 'TRAINING' THEN 'training' WHEN 'VALIDATION' "
+                     "THEN 'validation' ELSE COALESCE({}, 'generic') END",
+                     group_of("metrics"))}};
   std::vector<MetricTable> tables;
   if (source_.has("raw_steps", "total_batches")) tables.push_back({"raw_steps", "CAST('training' AS text)"});
   if (source_.has("raw_validations", "total_batches"))
     tables.push_back({"raw_validations", "CAST('validation' AS text)"});
   if (source_.has("generic_metrics", "total_batches"))
-    tables.push_back({"generic_metrics", fmt::format("COALESCE({}, 'generic')", group_of("generic_metrics"))});
+    tables.push_back(
+        {"generic_metrics", fmt::format("COALESCE({}, 'generic')", group_of("generic_metrics"))});
   return tables;
 }
 
@@ -77,8 +79,8 @@ void Importer::metric_table(const MetricTable& table) {
   for (std::size_t next = 0; next < wanted.size();) {
     std::string trials;
     std::map<std::int64_t, const OfTrial*> of_query;
-    for (std::int64_t rows = 0; next < wanted.size() && (rows == 0 || rows + wanted[next].rows <= kRowsPerQuery);
-         ++next) {
+    for (std::int64_t rows = 0;
+         next < wanted.size() && (rows == 0 || rows + wanted[next].rows <= kRowsPerQuery); ++next) {
       rows += wanted[next].rows;
       trials += fmt::format("{}{}", trials.empty() ? "" : ",", wanted[next].trial);
       of_query[wanted[next].trial] = &wanted[next];
@@ -158,13 +160,13 @@ class Importer::LogGroup {
 };
 
 std::string Importer::log_columns(std::string_view table, std::string_view text) const {
-  return fmt::format("{}, {}, {}, {}, {}, {}, {}, {}", source_.column(table, "x", "agent_id"),
-                     source_.column(table, "x", "container_id"),
-                     source_.has(table, "rank_id") ? "CAST(x.rank_id AS bigint)" : "CAST(NULL AS bigint)",
-                     source_.has(table, "timestamp") ? "CAST(x.\"timestamp\" AS timestamptz)"
-                                                     : "CAST(NULL AS timestamptz)",
-                     source_.column(table, "x", "level"), text, source_.column(table, "x", "source"),
-                     source_.column(table, "x", "stdtype"));
+  return fmt::format(
+      "{}, {}, {}, {}, {}, {}, {}, {}", source_.column(table, "x", "agent_id"),
+      source_.column(table, "x", "container_id"),
+      source_.has(table, "rank_id") ? "CAST(x.rank_id AS bigint)" : "CAST(NULL AS bigint)",
+      source_.has(table, "timestamp") ? "CAST(x.\"timestamp\" AS timestamptz)" : "CAST(NULL AS timestamptz)",
+      source_.column(table, "x", "level"), text, source_.column(table, "x", "source"),
+      source_.column(table, "x", "stdtype"));
 }
 
 void Importer::task_logs() {
@@ -177,17 +179,18 @@ void Importer::task_logs() {
                       source_.number(fmt::format("SELECT COUNT(*) FROM task_logs WHERE id <= {}", after)));
   {
     LogGroup group(target_, "task_logs");
-    source_.each(fmt::format("SELECT CAST(x.id AS bigint), {}, {}, {} FROM task_logs x WHERE x.id > {} ORDER BY x.id",
-                             source_.column("task_logs", "x", "task_id"),
-                             source_.column("task_logs", "x", "allocation_id"),
-                             log_columns("task_logs", source_.column("task_logs", "x", "log")), after),
-                 [&](const Statement& row) {
-                   target_.progress("log lines", ++done, all);
-                   if (const auto task = tasks_.find(std::string(row.bytes(1))); task != tasks_.end())
-                     group.add(row, task->second, std::string(row.bytes(2)), 3);
-                   else
-                     ++others;
-                 });
+    source_.each(
+        fmt::format("SELECT CAST(x.id AS bigint), {}, {}, {} FROM task_logs x WHERE x.id > {} ORDER BY x.id",
+                    source_.column("task_logs", "x", "task_id"),
+                    source_.column("task_logs", "x", "allocation_id"),
+                    log_columns("task_logs", source_.column("task_logs", "x", "log")), after),
+        [&](const Statement& row) {
+          target_.progress("log lines", ++done, all);
+          if (const auto task = tasks_.find(std::string(row.bytes(1))); task != tasks_.end())
+            group.add(row, task->second, std::string(row.bytes(2)), 3);
+          else
+            ++others;
+        });
   }
   target_.left_out("log lines", "they belong to no trial that was imported", "", others);
   target_.flush();
@@ -201,15 +204,16 @@ void Importer::trial_logs() {
   std::int64_t others = 0;
   {
     LogGroup group(target_, "trial_logs");
-    source_.each(fmt::format("SELECT CAST(x.id AS bigint), CAST(x.trial_id AS bigint), {} FROM trial_logs x WHERE "
-                             "x.id > {} ORDER BY x.id",
-                             log_columns("trial_logs", text), after),
-                 [&](const Statement& row) {
-                   if (const auto task = task_of_.find(row.integer(1)); task != task_of_.end())
-                     group.add(row, task->second, "", 2);
-                   else
-                     ++others;
-                 });
+    source_.each(
+        fmt::format("SELECT CAST(x.id AS bigint), CAST(x.trial_id AS bigint), {} FROM trial_logs x WHERE "
+                    "x.id > {} ORDER BY x.id",
+                    log_columns("trial_logs", text), after),
+        [&](const Statement& row) {
+          if (const auto task = task_of_.find(row.integer(1)); task != task_of_.end())
+            group.add(row, task->second, "", 2);
+          else
+            ++others;
+        });
   }
   target_.left_out("log lines", "they belong to no trial that was imported", "", others);
   target_.flush();

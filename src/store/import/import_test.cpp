@@ -106,9 +106,11 @@ TEST_F(PostgresImport, TakesMetricsOfAllGroupsButNotWhatWasArchived) {
   ASSERT_EQ(validations.size(), 2u);
   EXPECT_EQ(validations[1].avg_metrics.at("loss").as_double(), 0.25);
   EXPECT_EQ(to_rfc3339(validations[1].report_time), "2025-03-01T10:25:00.000000Z");
-  EXPECT_EQ(store->metrics({.trial = TrialId(11), .group = "test"})[0].avg_metrics.at("best").as_double(), INFINITY);
+  EXPECT_EQ(store->metrics({.trial = TrialId(11), .group = "test"})[0].avg_metrics.at("best").as_double(),
+            INFINITY);
   EXPECT_EQ(store->metrics({.trial = TrialId(11), .group = "cpu"})[0].batches, 1'740'824'701);
-  EXPECT_TRUE(std::isnan(store->latest_metrics(TrialId(12), "validation")->avg_metrics.at("loss").as_double()));
+  EXPECT_TRUE(
+      std::isnan(store->latest_metrics(TrialId(12), "validation")->avg_metrics.at("loss").as_double()));
   EXPECT_EQ(store->summary_metrics(TrialId(11)).at("avg_metrics").at("loss").at("count"), 300);
   const auto checkpoints = store->checkpoints_of_trial(TrialId(11));
   ASSERT_EQ(checkpoints.size(), 2u);
@@ -231,11 +233,12 @@ TEST_F(PostgresImport, ReadsTheShapeOfOlderReleases) {
 
 TEST_F(PostgresImport, GoesOnWhereItWasInterrupted) {
   int told = 0;
-  EXPECT_ANY_THROW((void)import_determined({.from = server.url("original"),
-                                            .into = into,
-                                            .progress = [&](std::string_view what, std::int64_t, std::int64_t) {
-                                              if (what == "metrics" && ++told == 2) throw std::runtime_error("cut");
-                                            }}));
+  EXPECT_ANY_THROW(
+      (void)import_determined({.from = server.url("original"),
+                               .into = into,
+                               .progress = [&](std::string_view what, std::int64_t, std::int64_t) {
+                                 if (what == "metrics" && ++told == 2) throw std::runtime_error("cut");
+                               }}));
   const auto rest = *import_into(into);
   EXPECT_EQ(count(rest, "experiments").unchanged, 4);
   EXPECT_EQ(count(rest, "metrics").imported, 306);
@@ -244,14 +247,19 @@ TEST_F(PostgresImport, GoesOnWhereItWasInterrupted) {
 
 TEST_F(PostgresImport, RefusesWhatIsNoDatabaseOfTheOriginal) {
   server.database("another");
-  const auto another = [&] { return refused(import_determined({.from = server.url("another"), .into = into})); };
-  EXPECT_THAT(another(), HasSubstr("is not the database of a Determined cluster: it has no table 'experiments'"));
+  const auto another = [&] {
+    return refused(import_determined({.from = server.url("another"), .into = into}));
+  };
+  EXPECT_THAT(another(),
+              HasSubstr("is not the database of a Determined cluster: it has no table 'experiments'"));
   server.execute("another", "CREATE TABLE experiments (id int, title text); CREATE TABLE users (id int)");
   EXPECT_THAT(another(), HasSubstr("its experiments are of another program"));
   server.execute("another", "ALTER TABLE experiments ADD config jsonb; CREATE TABLE trials (id int)");
   EXPECT_THAT(another(), HasSubstr("of a release that is too old: it has no table 'workspaces'"));
   server.drop("another");
-  { const auto ours = *open_postgres(server.database("another"), {}, {.holder = "this test"}); }
+  {
+    const auto ours = *open_postgres(server.database("another"), {}, {.holder = "this test"});
+  }
   EXPECT_THAT(another(), HasSubstr("of a master of this program; copy it with 'det migrate'"));
   server.drop("another");
   EXPECT_THAT(another(), HasSubstr("does not exist. Create it"));
@@ -263,7 +271,8 @@ TEST_F(PostgresImport, RefusesAUserWhoMustNotRead) {
   server.require_password("reader");
   auto from = server.url("original");
   from.replace(from.find("det@"), 4, "reader:wrong@");
-  EXPECT_THAT(refused(import_determined({.from = from, .into = into})), HasSubstr("Correct the user or the password"));
+  EXPECT_THAT(refused(import_determined({.from = from, .into = into})),
+              HasSubstr("Correct the user or the password"));
   from.replace(from.find("wrong"), 5, "right");
   EXPECT_THAT(refused(import_determined({.from = from, .into = into})),
               HasSubstr("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"));

@@ -63,10 +63,10 @@ class Importer {
 
   SourceDatabase& source_;
   ImportTarget& target_;
-  std::map<std::int64_t, std::string> experiments_;         // taken, with their searcher's metric
-  std::unordered_map<std::int64_t, std::int64_t> trials_;   // of those -> experiment
-  std::unordered_map<std::string, std::string> tasks_;      // of those -> the trial's first task
-  std::unordered_map<std::int64_t, std::string> task_of_;   // trial -> its first task
+  std::map<std::int64_t, std::string> experiments_;        // taken, with their searcher's metric
+  std::unordered_map<std::int64_t, std::int64_t> trials_;  // of those -> experiment
+  std::unordered_map<std::string, std::string> tasks_;     // of those -> the trial's first task
+  std::unordered_map<std::int64_t, std::string> task_of_;  // trial -> its first task
   std::unordered_map<std::string, std::string> definitions_;
   std::set<std::string> checkpoints_;  // uuids
   std::int64_t metrics_ = 0;

@@ -74,9 +74,12 @@ MappedExperiment to_experiment(const SourceRow& row) {
   const auto state = row.text("state");
   const auto ended = to_ended_state(state);
   record.config = row.object("config");
-  if (state == "DELETED") mapped.problem = "deleted in the original cluster";
-  else if (!ended) mapped.problem = fmt::format("unknown state '{}'", state);
-  else if (record.config.empty()) mapped.problem = "without a configuration";
+  if (state == "DELETED")
+    mapped.problem = "deleted in the original cluster";
+  else if (!ended)
+    mapped.problem = fmt::format("unknown state '{}'", state);
+  else if (record.config.empty())
+    mapped.problem = "without a configuration";
   if (!mapped.problem.empty()) return mapped;
 
   mapped.was_running = ended->was_running;
@@ -122,7 +125,8 @@ std::optional<TrialRecord> to_trial(const SourceRow& row, const std::vector<std:
   trial.experiment_id = ExperimentId(row.integer("experiment_id").value_or(0));
   trial.request_id = row.text("request_id");
   if (trial.request_id.empty()) trial.request_id = fmt::format("imported-{}", trial.id);
-  trial.task_id = task_ids.empty() ? fmt::format("{}.{}", trial.experiment_id, trial.request_id) : task_ids[0];
+  trial.task_id =
+      task_ids.empty() ? fmt::format("{}.{}", trial.experiment_id, trial.request_id) : task_ids[0];
   trial.state = ended->state;
   json::value hparams = row.object("hparams");
   restore_numbers(hparams);

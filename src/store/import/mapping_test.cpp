@@ -15,7 +15,8 @@ const char* const kConfig =
         "checkpoint_storage":{"type":"shared_fs","host_path":"/srv"}})";
 
 SourceRow experiment_row(std::map<std::string, std::string> more = {}) {
-  SourceRow row({{"id", "7"}, {"state", "COMPLETED"}, {"config", kConfig}, {"start_time", "2025-03-01 10:00:00+00"}});
+  SourceRow row(
+      {{"id", "7"}, {"state", "COMPLETED"}, {"config", kConfig}, {"start_time", "2025-03-01 10:00:00+00"}});
   for (auto& [name, value] : more) row.set(name, value);
   return row;
 }
@@ -177,16 +178,19 @@ TEST(ImportedPlaces, KeepAccountsRolesAndKeys) {
   EXPECT_EQ(user.password_hash, "");
   EXPECT_FALSE(to_user(SourceRow({{"id", "3"}})).agent_user_group);
   EXPECT_EQ(to_project(SourceRow({{"id", "12"}})).key, "P12") << "older releases have none";
-  EXPECT_EQ(to_role_assignment(SourceRow({{"role_id", "5"}, {"group_id", "9"}, {"user_id", "3"}}))->user, UserId(3));
+  EXPECT_EQ(to_role_assignment(SourceRow({{"role_id", "5"}, {"group_id", "9"}, {"user_id", "3"}}))->user,
+            UserId(3));
   EXPECT_EQ(to_role_assignment(SourceRow({{"role_id", "5"}, {"group_id", "9"}}))->group, GroupId(9));
   EXPECT_FALSE(to_role_assignment(SourceRow({{"role_id", "11"}, {"group_id", "9"}})));
 }
 
 TEST(ImportedWebhook, HasTheTriggersThatThereAreHere) {
-  const auto state = to_trigger(SourceRow(
-      {{"trigger_type", "EXPERIMENT_STATE_CHANGE"}, {"condition", R"({"state":"STATE_ERROR"})"}}));
+  const auto state = to_trigger(
+      SourceRow({{"trigger_type", "EXPERIMENT_STATE_CHANGE"}, {"condition", R"({"state":"STATE_ERROR"})"}}));
   EXPECT_EQ(state->condition, "ERROR");
-  EXPECT_EQ(to_trigger(SourceRow({{"trigger_type", "TASK_LOG"}, {"condition", R"({"regex":"x"})"}}))->condition, "x");
+  EXPECT_EQ(
+      to_trigger(SourceRow({{"trigger_type", "TASK_LOG"}, {"condition", R"({"regex":"x"})"}}))->condition,
+      "x");
   EXPECT_FALSE(to_trigger(SourceRow({{"trigger_type", "TASK_LOG"}, {"condition", "{}"}})));
   EXPECT_FALSE(to_trigger(SourceRow({{"trigger_type", "METRIC_THRESHOLD_EXCEEDED"}, {"condition", "{}"}})));
 }

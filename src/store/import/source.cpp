@@ -55,7 +55,8 @@ WHERE c.relnamespace = CAST('public' AS regnamespace) AND c.relkind IN ('r', 'p'
 Result<void> SourceDatabase::check() {
   if (has("experiment_documents") || has("leadership"))
     return failed_precondition(
-        "{} is the database of a master of this program; copy it with 'det migrate' or 'det backup'", shown());
+        "{} is the database of a master of this program; copy it with 'det migrate' or 'det backup'",
+        shown());
   for (const auto* table : kAlways)
     if (!has(table))
       return failed_precondition(
@@ -70,7 +71,8 @@ Result<void> SourceDatabase::check() {
   for (const auto* table : kSince19)
     if (!has(table))
       return failed_precondition(
-          "{} is of a release that is too old: it has no table '{}'; start a master 0.38.1 of the original on "
+          "{} is of a release that is too old: it has no table '{}'; start a master 0.38.1 of the original "
+          "on "
           "it once, which upgrades it, and import it then",
           shown(), table);
   return {};
@@ -86,9 +88,10 @@ WHERE relnamespace = CAST('public' AS regnamespace) AND relkind IN ('r', 'p')
   query.next();
   const auto refused = query.get<std::string>();
   if (refused.empty()) return {};
-  return fail(ErrorCode::PermissionDenied,
-              "{}: user {} must not read {}; allow it with: GRANT SELECT ON ALL TABLES IN SCHEMA public TO {}",
-              shown(), PQuser(connection_->handle()), refused, PQuser(connection_->handle()));
+  return fail(
+      ErrorCode::PermissionDenied,
+      "{}: user {} must not read {}; allow it with: GRANT SELECT ON ALL TABLES IN SCHEMA public TO {}",
+      shown(), PQuser(connection_->handle()), refused, PQuser(connection_->handle()));
 }
 
 bool SourceDatabase::has(std::string_view table, std::string_view column) const {

@@ -47,12 +47,12 @@ Result<std::unique_ptr<ImportTarget>> ImportTarget::open(const ImportOptions& op
   if (is_postgres(options.into)) {
     const auto begun = std::chrono::steady_clock::now();
     const auto patience = kFreeLockPatience + std::chrono::seconds(1);
-    auto opened = open_postgres(
-        {.target = options.into,
-         .holder = "det import-determined",
-         .on_stall = options.on_stall,
-         .on_wait = nullptr,
-         .give_up = [=] { return std::chrono::steady_clock::now() - begun > patience; }});
+    auto opened =
+        open_postgres({.target = options.into,
+                       .holder = "det import-determined",
+                       .on_stall = options.on_stall,
+                       .on_wait = nullptr,
+                       .give_up = [=] { return std::chrono::steady_clock::now() - begun > patience; }});
     if (!opened && opened.error().code() == ErrorCode::Unavailable &&
         std::chrono::steady_clock::now() - begun > patience)
       return failed_precondition("a master uses the database that is to be filled; stop all masters first");
@@ -84,7 +84,8 @@ Result<void> ImportTarget::accept(const std::string& cluster_id) {
                          store_->projects().size() <= 1;
   if (!untouched)
     return failed_precondition(
-        "'{}' has experiments, users or models of its own, whose ids would collide; import into a new directory "
+        "'{}' has experiments, users or models of its own, whose ids would collide; import into a new "
+        "directory "
         "or database",
         options_.into);
   if (!users.empty()) changed("users", "replaced those of the master that ran here before", "", 2);
