@@ -2,8 +2,8 @@
 
 bench/store/import_original.py [--rows 10000000] [--into sqlite|postgres]
 
-A database of the original's shape with 1,000 experiments of 100 trials, metrics of the first trials and log lines of the
-first hundred is generated and imported; then a master answers what pages ask.
+A database of the original's shape with 1,000 experiments of 100 trials, metrics of the first trials and log lines of
+the first hundred is generated and imported; then a master answers what pages ask.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ INSERT INTO runs (id, experiment_id, state, start_time, end_time, hparams, resta
 SELECT 1000 + n, 101 + (n - 1) / 100, 'COMPLETED', now(), now(), '{{"lr": 0.1}}', 1, {points}, random()
 FROM generate_series(1, {experiments} * 100) n;
 INSERT INTO trials_v2 SELECT id, gen_random_uuid()::text, id FROM runs WHERE id > 1000;
-INSERT INTO tasks (task_id, task_type, start_time) SELECT experiment_id || '.' || id, 'TRIAL', now() FROM runs WHERE id > 1000;
+INSERT INTO tasks (task_id, task_type, start_time)
+SELECT experiment_id || '.' || id, 'TRIAL', now() FROM runs WHERE id > 1000;
 INSERT INTO run_id_task_id SELECT id, experiment_id || '.' || id FROM runs WHERE id > 1000;
 DROP INDEX metrics_trial_id_total_batches_idx;
 INSERT INTO raw_steps (trial_id, end_time, metrics, total_batches, trial_run_id, partition_type, metric_group)
@@ -45,7 +46,8 @@ FROM generate_series(1, {points}) p, generate_series(1001, 1000 + {trials}) r;
 CREATE INDEX ON metrics (trial_id, total_batches);
 INSERT INTO task_logs (task_id, log, "timestamp", level, stdtype, source, rank_id)
 SELECT t.task_id, convert_to('epoch ' || n || ': loss ' || random(), 'UTF8'), now(), 'INFO', 'stdout', 'task', 0
-FROM (SELECT task_id FROM run_id_task_id WHERE run_id > 1000 ORDER BY run_id LIMIT 100) t, generate_series(1, {lines}) n;
+FROM (SELECT task_id FROM run_id_task_id WHERE run_id > 1000 ORDER BY run_id LIMIT 100) t,
+  generate_series(1, {lines}) n;
 ANALYZE;
 """
 QUERIES = {
