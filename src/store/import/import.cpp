@@ -7,26 +7,33 @@
 
 namespace det::store {
 
+// Without users, workspaces, projects, experiments and metrics nothing can be imported. The rest may be of a
+// release that nobody has seen: better without it than not at all.
 void Importer::run() {
   users();
-  groups();
+  attempt("groups", &Importer::groups);
   workspaces();
   projects();
-  roles();
-  pins();
-  templates();
-  policies();
-  webhooks();
+  attempt("role assignments", &Importer::roles);
+  attempt("pins", &Importer::pins);
+  attempt("templates", &Importer::templates);
+  attempt("config policies", &Importer::policies);
+  attempt("webhooks", &Importer::webhooks);
   experiments();
   target_.flush();
   metrics_of_trials();
-  checkpoints();
-  models();
-  model_versions();
-  task_logs();
-  trial_logs();
-  sources_left_out();
+  attempt("checkpoints", &Importer::checkpoints);
+  attempt("models", &Importer::models);
+  attempt("model versions", &Importer::model_versions);
+  attempt("log lines", &Importer::task_logs);
+  attempt("log lines", &Importer::trial_logs);
+  attempt("other tasks", &Importer::sources_left_out);
   target_.flush();
+}
+
+void Importer::attempt(std::string_view what, void (Importer::*step)()) {
+  const auto unreadable = source_.attempt([&] { (this->*step)(); });
+  if (!unreadable.empty()) target_.left_out(what, fmt::format("all, or the rest: {}", unreadable), "");
 }
 
 Result<ImportReport> import_determined(const ImportOptions& options) {

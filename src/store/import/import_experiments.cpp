@@ -7,8 +7,8 @@ namespace det::store {
 void Importer::experiments() {
   const auto definition =
       source_.has("experiments", "model_definition")
-          ? "encode(sha256(e.model_definition), 'hex') AS definition_digest, "
-            "CAST(length(e.model_definition) AS text) AS definition_bytes"
+          ? source_.hash_of("e.model_definition") +
+                " AS definition_digest, CAST(length(e.model_definition) AS text) AS definition_bytes"
           : "CAST(NULL AS text) AS definition_digest, CAST(NULL AS text) AS definition_bytes";
   std::vector<SourceRow> rows;
   source_.each_row(

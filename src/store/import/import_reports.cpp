@@ -200,7 +200,7 @@ void Importer::task_logs() {
 void Importer::trial_logs() {
   if (!source_.has("trial_logs", "trial_id")) return;
   const auto after = std::stoll(target_.mark("trial_logs", "up_to").value_or("0"));
-  const auto text = source_.has("trial_logs", "log") ? "COALESCE(x.log, x.message)" : "x.message";
+  const auto text = source_.column("trial_logs", "x", source_.has("trial_logs", "log") ? "log" : "message");
   std::int64_t others = 0;
   {
     LogGroup group(target_, "trial_logs");

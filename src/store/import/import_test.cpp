@@ -231,6 +231,14 @@ TEST_F(PostgresImport, ReadsTheShapeOfOlderReleases) {
   EXPECT_EQ(store->logs({.task_id = "1.11111111-1111-4111-8111-111111111111"}).size(), 2u);
 }
 
+TEST_F(PostgresImport, GoesOnWithoutATableOfAShapeThatItDoesNotKnow) {
+  server.execute("original", "ALTER TABLE webhook_triggers RENAME webhook_id TO hook");
+  const auto report = import_into(into);
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_THAT(why(*report, "webhooks"), HasSubstr("column t.webhook_id does not exist"));
+  EXPECT_EQ(count(*report, "models").imported, 1);
+}
+
 TEST_F(PostgresImport, GoesOnWhereItWasInterrupted) {
   int told = 0;
   EXPECT_ANY_THROW(

@@ -22,6 +22,7 @@ class Importer {
   double metric_seconds() const { return metric_seconds_; }
 
  private:
+  void attempt(std::string_view what, void (Importer::*step)());
   // import_places.cpp
   void users();
   void groups();

@@ -151,6 +151,26 @@ void SourceDatabase::each(const std::string& select, const std::function<void(co
   connection_->execute(fmt::format("CLOSE {}", cursor).c_str());
 }
 
+std::string SourceDatabase::attempt(const std::function<void()>& read) {
+  connection_->execute("SAVEPOINT attempt");
+  try {
+    read();
+  } catch (const PostgresError& error) {
+    if (!error.state().starts_with("42") && !error.state().starts_with("22")) throw;
+    connection_->execute("ROLLBACK TO SAVEPOINT attempt");
+    return error.what();
+  }
+  connection_->execute("RELEASE SAVEPOINT attempt");
+  return "";
+}
+
+std::string SourceDatabase::hash_of(std::string_view bytes) const {
+  constexpr int kFirstWithSha256 = 110000;
+  return PQserverVersion(connection_->handle()) < kFirstWithSha256
+             ? fmt::format("md5({})", bytes)
+             : fmt::format("encode(sha256({}), 'hex')", bytes);
+}
+
 std::int64_t SourceDatabase::number(const std::string& select) {
   Query query(*connection_, OneTimeSql{select});
   return query.next() ? query.get<std::int64_t>() : 0;

@@ -39,6 +39,11 @@ class SourceDatabase {
   std::int64_t number(const std::string& select);
   std::string text(const std::string& select);
 
+  /// Reads. What is wrong where its tables are not as they were expected; empty: nothing.
+  std::string attempt(const std::function<void()>& read);
+  /// An expression: a hash of bytes, in hexadecimal.
+  std::string hash_of(std::string_view bytes) const;
+
   /// "postgres://host/name", without a password.
   std::string shown() const { return shown_target(connection_->handle()); }
   /// Of the cluster; empty: it has none.
