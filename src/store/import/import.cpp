@@ -44,6 +44,7 @@ Result<ImportReport> import_determined(const ImportOptions& options) {
   try {
     Importer importer(*source, *target);
     importer.run();
+    target->analyze();
     ImportReport report{.from = source->shown(),
                         .cluster_id = source->cluster_id(),
                         .schema_version = source->schema_version(),

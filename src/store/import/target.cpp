@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "det/store/postgres/leadership.h"
+#include "det/store/postgres/postgres.h"
 
 namespace det::store {
 
@@ -127,6 +128,11 @@ void ImportTarget::commit() {
 void ImportTarget::flush() {
   commit();
   store_->flush();
+}
+
+void ImportTarget::analyze() {
+  if (is_postgres(options_.into))
+    PostgresConnection(options_.into, PostgresConnection::Mode::Write).execute("ANALYZE");
 }
 
 ImportCount& ImportTarget::counts_of(std::string_view what) {

@@ -33,6 +33,8 @@ class ImportTarget {
   /// Changes without a mark, which may be stored earlier than what follows.
   void add(Change change);
   void flush();
+  /// At the end: what PostgreSQL plans queries from is of before.
+  void analyze();
 
   void imported(std::string_view what, std::int64_t count = 1) { counts_of(what).imported += count; }
   void unchanged(std::string_view what, std::int64_t count = 1) { counts_of(what).unchanged += count; }

@@ -169,7 +169,7 @@ def test_a_backup_of_a_running_master_goes_into_another_database(start, noisy, p
     assert f"'det migrate --from sqlite:{copy} --to postgres://" in said and "checkpoint files" in said
     assert (copy / "agent.token").read_bytes() == (cluster.directory / "agent.token").read_bytes()
     cluster.master.kill()
-    restored = postgres.database("restored")
+    restored = postgres.database("from_backup")
     cluster.run("migrate", "--from", f"sqlite:{copy}", "--to", restored, master=False)
     cluster.options = ["--slots", "1", "--db", restored, "--idle-seconds", "0"]
     cluster.start_master()
