@@ -192,11 +192,34 @@ Manifest DirectoryStorage::read_manifest(int root, const std::string& uuid) cons
   return decode_stored(read_text(file.get(), shown(name)), shown(name));
 }
 
+bool DirectoryStorage::is_of_original(int root, const std::string& uuid) const {
+  const auto has = [&](const char* name) { return exists_beneath(root, uuid + "/" + name, root_.string()); };
+  return !has(kManifestName) && std::any_of(kMarksOfOriginal.begin(), kMarksOfOriginal.end(), has);
+}
+
+Result<bool> DirectoryStorage::is_of_original(const std::string& uuid) {
+  return guarded(uuid, [&] {
+    check_name(uuid);
+    const auto root = find_root();
+    return root && is_of_original(root->get(), uuid);
+  });
+}
+
+Manifest DirectoryStorage::list_original(const std::string& uuid) const {
+  Manifest manifest;
+  for (const auto& member : scan(root_ / uuid))
+    if (member.is_directory())
+      manifest.directories.insert(member.name);
+    else
+      manifest.files[member.name] = {.size = member.bytes, .sha256 = ""};
+  return manifest;
+}
+
 Manifest DirectoryStorage::read_checkpoint(const std::string& uuid, const fs::path& target) {
   check_name(uuid);
   const auto root = find_root();
   if (!root) throw Failure(Error(ErrorCode::NotFound, "checkpoint storage not found at " + root_.string()));
-  auto manifest = read_manifest(root->get(), uuid);
+  auto manifest = is_of_original(root->get(), uuid) ? list_original(uuid) : read_manifest(root->get(), uuid);
   const Fd checkpoint = open_directory_beneath(root->get(), uuid, shown(uuid));
   Fd out;
   if (!target.empty()) {

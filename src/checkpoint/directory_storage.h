@@ -25,6 +25,7 @@ class DirectoryStorage : public Storage {
   Result<void> discard(const std::string& uuid) override;
   Result<Resources> remove_files(const std::string& uuid, const std::vector<std::string>& names) override;
   Result<bool> exists(const std::string& uuid) override;
+  Result<bool> is_of_original(const std::string& uuid) override;
   Result<std::vector<std::string>> list() override;
   std::filesystem::path path(const std::string& uuid) const override;
   Result<std::int64_t> sweep(std::chrono::seconds age) override;
@@ -39,6 +40,9 @@ class DirectoryStorage : public Storage {
   void write_partial(int root, const std::string& partial, const std::filesystem::path& source,
                      Manifest& manifest) const;
   Manifest read_manifest(int root, const std::string& uuid) const;
+  bool is_of_original(int root, const std::string& uuid) const;
+  /// What a checkpoint of the original has, without hashes.
+  Manifest list_original(const std::string& uuid) const;
   Manifest read_checkpoint(const std::string& uuid, const std::filesystem::path& target) override;
 
   std::filesystem::path root_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <boost/describe.hpp>
 #include <cstdint>
 #include <map>
@@ -15,9 +16,13 @@ namespace det::checkpoint {
 /// storage: never saved or restored as a member.
 inline constexpr const char* kManifestName = ".det-manifest.json";
 
+/// What the original writes beside the files of a checkpoint, the second in releases before 0.18. Without a
+/// manifest, one of them tells whose the files are.
+inline constexpr std::array kMarksOfOriginal{"metadata.json", "load_data.json"};
+
 struct ManifestFile {
   std::int64_t size = 0;
-  std::string sha256;
+  std::string sha256;  ///< empty: unknown, of a file that the original wrote
   friend bool operator==(const ManifestFile&, const ManifestFile&) = default;
 };
 BOOST_DESCRIBE_STRUCT(ManifestFile, (), (size, sha256))

@@ -91,7 +91,10 @@ Result<Resources> Storage::restore(const std::string& uuid, const fs::path& dire
 }
 
 Result<std::shared_ptr<LocalFiles>> LocalFiles::of(Storage& storage, const std::string& uuid) {
-  DET_TRY(const bool there, storage.exists(uuid));
+  DET_TRY(bool there, storage.exists(uuid));
+  if (!there) {
+    DET_TRY(there, storage.is_of_original(uuid));
+  }
   if (!there) return not_found("checkpoint '{}' not found in the storage", uuid);
   auto files = std::make_shared<LocalFiles>();
   files->path_ = storage.path(uuid);

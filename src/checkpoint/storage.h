@@ -55,6 +55,10 @@ class Storage {
   virtual Result<Resources> remove_files(const std::string& uuid, const std::vector<std::string>& names) = 0;
 
   virtual Result<bool> exists(const std::string& uuid) = 0;
+
+  /// Whether the original wrote a checkpoint of this uuid here. Such files are restored without comparing
+  /// them, for nobody noted what they were; they are not for us to delete.
+  virtual Result<bool> is_of_original(const std::string& uuid) = 0;
   virtual Result<std::vector<std::string>> list() = 0;
 
   /// Where the files lie in this machine's file system; empty for a bucket.

@@ -139,6 +139,21 @@ TEST_F(StorageTest, RestoreFollowsNoLinkOutOfTheCheckpoint) {
   EXPECT_FALSE(storage->verify(kUuid));
 }
 
+TEST_F(StorageTest, ACheckpointOfTheOriginalIsRestoredAsItLies) {
+  for (const auto& [name, text] :
+       {std::pair{"metadata.json", "{}"}, std::pair{"code/model_def.py", "pass"}}) {
+    fs::create_directories(stored(name).parent_path());
+    std::ofstream(stored(name)) << text;
+  }
+  EXPECT_TRUE(*storage->is_of_original(kUuid));
+  EXPECT_FALSE(*storage->exists(kUuid)) << "it is not of our making";
+  const auto restored = storage->restore(kUuid, target.path());
+  ASSERT_TRUE(restored) << restored.error().message();
+  EXPECT_EQ(*restored, (Resources{{"code/", 0}, {"code/model_def.py", 4}, {"metadata.json", 2}}));
+  EXPECT_TRUE(fs::exists(target.path() / "code/model_def.py"));
+  EXPECT_FALSE(storage->remove_files(kUuid, {"metadata.json"})) << "it is not for us to change";
+}
+
 TEST_F(StorageTest, AManifestThatLeavesTheDirectoryIsRefused) {
   ASSERT_TRUE(storage->save(source.path(), kUuid));
   std::ofstream(stored(kManifestName))

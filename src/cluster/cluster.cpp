@@ -142,6 +142,8 @@ Outcome Cluster::refuse(Error error) const {
 Outcome Cluster::on(const MasterStarted& event, Step& step) {
   epoch_ = event.epoch;
   pools_ = event.pools;
+  next_experiment_ = std::max(next_experiment_, event.next_experiment);
+  next_trial_ = std::max(next_trial_, event.next_trial);
   agents_.all_changed();
   allocations_.all_changed();
   experiments_.all_changed();

@@ -16,13 +16,15 @@ namespace det::cluster {
 // Events. Each is remembered with its time before anything follows from it, and
 // replaying them gives the same cluster again. The name of an event is for ever.
 
-/// First after each start of a master, with the resource pools as its configuration has them then.
+/// First after each start of a master, with the resource pools as its configuration has them then, and the
+/// ids that come after all in the store: some may have been imported.
 struct MasterStarted {
   static constexpr const char* kName = "MasterStarted";
   std::int64_t epoch = 0;
   Pools pools{};
+  std::int64_t next_experiment = 1, next_trial = 1;
 };
-BOOST_DESCRIBE_STRUCT(MasterStarted, (), (epoch, pools))
+BOOST_DESCRIBE_STRUCT(MasterStarted, (), (epoch, pools, next_experiment, next_trial))
 
 /// `record` without id and state; they are given here.
 struct ExperimentSubmitted {

@@ -216,5 +216,16 @@ TEST(Queue, PoolsThatTheConfigurationNoLongerNamesHaveTheDefaultsAgain) {
   ASSERT_TRUE(old) << "as it was remembered before there were pools";
 }
 
+TEST(Queue, ExperimentsAndTrialsGetIdsAfterAllThatWereImported) {
+  QueueBench bench;
+  EXPECT_EQ(bench.submit(), ExperimentId(1));
+  bench.handle(MasterStarted{.epoch = 2, .next_experiment = 8, .next_trial = 40});
+  const auto id = bench.submit();
+  EXPECT_EQ(id, ExperimentId(8));
+  EXPECT_EQ(bench.cluster.experiment(id)->trials().begin()->first, TrialId(40));
+  bench.handle(MasterStarted{.epoch = 3, .next_experiment = 2, .next_trial = 2});
+  EXPECT_EQ(bench.submit(), ExperimentId(9)) << "none is given twice";
+}
+
 }  // namespace
 }  // namespace det::cluster

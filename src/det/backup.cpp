@@ -4,7 +4,9 @@
 #include <cstdio>
 
 #include "det/det/commands.h"
+#include "det/det/database.h"
 #include "det/det/paths.h"
+#include "det/store/move.h"
 #include "det/store/sqlite/backup.h"
 
 namespace det::commands {
@@ -49,6 +51,12 @@ Result<Copied> copy_files(const fs::path& from, const fs::path& to) {
   return copied;
 }
 
+Result<void> copy_database(const std::string& database, const fs::path& directory, const fs::path& file) {
+  if (database.empty()) return store::back_up_sqlite(directory / "determined.db", file);
+  if (auto named = check_database(database); !named) return named;
+  return store::back_up_postgres(with_password(database), file).map([](const auto&) {});
+}
+
 }  // namespace
 
 int backup(std::vector<std::string> arguments) {
@@ -56,9 +64,14 @@ int backup(std::vector<std::string> arguments) {
                "det backup");
   auto directory = default_directory();
   fs::path target;
+  std::string database;
   bool without_checkpoints = false;
   app.add_option("target", target, "Directory to create for the backup")->type_name("TARGET")->required();
   app.add_option("--dir", directory, "Directory of the master")->capture_default_str();
+  app.add_option(
+      "--db", database,
+      "PostgreSQL database of the master, as postgres://USER@HOST:PORT/NAME (default: SQLite in DIR); "
+      "the backup is SQLite");
   app.add_flag("--no-checkpoints", without_checkpoints,
                "Back up only the database, without checkpoint files");
   if (const auto code = parse(app, std::move(arguments))) return *code;
@@ -72,7 +85,7 @@ int backup(std::vector<std::string> arguments) {
     return backup_failed(Error(ErrorCode::Unavailable,
                                fmt::format("cannot create '{}': {}", target.string(), code.message())));
   fs::permissions(target, fs::perms::owner_all, code);
-  const auto copied = store::back_up_sqlite(directory / "determined.db", target / "determined.db");
+  const auto copied = copy_database(database, directory, target / "determined.db");
   if (!copied) {
     fs::remove(target, code);
     return backup_failed(copied.error());
@@ -88,7 +101,13 @@ int backup(std::vector<std::string> arguments) {
                 static_cast<double>(files->bytes) / 1e6,
                 files->gone > 0 ? ", without those deleted meanwhile" : "");
   }
-  std::printf("To restore the backup, copy it to %s and start the master there.\n", directory.c_str());
+  if (database.empty())
+    std::printf("To restore the backup, copy it to %s and start the master there.\n", directory.c_str());
+  else
+    std::printf(
+        "To restore the backup, run 'det migrate --from sqlite:%s --to postgres://…' with an empty database, "
+        "and copy the other files to %s.\n",
+        target.c_str(), directory.c_str());
   return 0;
 }
 

@@ -20,6 +20,7 @@ int backup(std::vector<std::string> arguments);
 int migrate(std::vector<std::string> arguments);
 int init(std::vector<std::string> arguments);
 int doctor_command(std::vector<std::string> arguments);
+int import_determined(std::vector<std::string> arguments);
 
 /// Parses the arguments. Prints the help or an error and returns the exit code if the command must not run.
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments);

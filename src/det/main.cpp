@@ -14,6 +14,8 @@ int main(int argc, char** argv) {
       {"agent", "Start an agent", commands::agent},
       {"backup", "Back up the state of a master, even while it runs", commands::backup},
       {"migrate", "Copy the state of a master from SQLite to PostgreSQL, or back", commands::migrate},
+      {"import-determined", "Import the database of an original Determined cluster",
+       commands::import_determined},
       {"shim", "Run the task that a directory describes (started by agents)", commands::shim,
        /*hidden=*/true},
   };

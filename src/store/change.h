@@ -34,7 +34,7 @@ struct UserRecord {
   UserId id;
   std::string username, display_name;
   bool admin = false, active = true;
-  std::string password_hash;  ///< argon2id; empty: the empty password
+  std::string password_hash;  ///< argon2id, or bcrypt of the original; empty: the empty password
   Time modified_at;
   std::optional<config::AgentUserGroup> agent_user_group{};  ///< none: tasks run as the agent does
   bool remote = false;                                       ///< logs in elsewhere, not with a password

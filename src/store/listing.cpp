@@ -149,4 +149,13 @@ StateCounts read_state_counts(Connection& connection) {
   return counts;
 }
 
+LastIds read_last_ids(Connection& connection) {
+  Query query(
+      connection,
+      "SELECT (SELECT COALESCE(MAX(id), 0) FROM experiments), (SELECT COALESCE(MAX(id), 0) FROM trials)");
+  LastIds last;
+  if (query.next()) query.read(last.experiment, last.trial);
+  return last;
+}
+
 }  // namespace det::store

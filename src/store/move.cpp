@@ -130,11 +130,11 @@ Result<std::vector<MovedTable>> to_postgres(const std::filesystem::path& file, c
   return moved;
 }
 
-Result<std::vector<MovedTable>> to_sqlite(const std::string& source, const std::filesystem::path& file,
-                                          const std::function<void(const MovedTable&)>& progress) {
+/// All of one moment, into a file that is there whole or not at all.
+Result<std::vector<MovedTable>> copy_to_file(PostgresConnection& from, const std::filesystem::path& file,
+                                             const std::function<void(const MovedTable&)>& progress) {
   if (std::filesystem::exists(file))
     return fail(ErrorCode::AlreadyExists, "'{}' already exists; name another directory", file.string());
-  DET_TRY(auto from, open_postgres_side(source));
   std::error_code failed;
   std::filesystem::create_directories(file.parent_path(), failed);
   auto unfinished = file;
@@ -146,9 +146,9 @@ Result<std::vector<MovedTable>> to_sqlite(const std::string& source, const std::
     auto& to = *target.connection;
     to.execute("PRAGMA synchronous = FULL");
     to.execute("BEGIN");
-    from->execute("BEGIN ISOLATION LEVEL REPEATABLE READ");
-    moved = copy_all(*from, to, read_tables(to), progress);
-    from->execute("COMMIT");
+    from.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+    moved = copy_all(from, to, read_tables(to), progress);
+    from.execute("COMMIT");
     to.execute(moved ? "COMMIT" : "ROLLBACK");
     if (moved) std::filesystem::rename(unfinished, file, failed);
   }
@@ -161,6 +161,14 @@ Result<std::vector<MovedTable>> to_sqlite(const std::string& source, const std::
   return moved;
 }
 
+Result<std::vector<MovedTable>> to_sqlite(const std::string& source, const std::filesystem::path& file,
+                                          const std::function<void(const MovedTable&)>& progress) {
+  if (std::filesystem::exists(file))
+    return fail(ErrorCode::AlreadyExists, "'{}' already exists; name another directory", file.string());
+  DET_TRY(auto from, open_postgres_side(source));
+  return copy_to_file(*from, file, progress);
+}
+
 }  // namespace
 
 Result<std::vector<MovedTable>> move_store(const std::string& from, const std::string& to,
@@ -169,6 +177,25 @@ Result<std::vector<MovedTable>> move_store(const std::string& from, const std::s
   try {
     return is_sqlite(from) ? to_postgres(file_of(from), to, progress)
                            : to_sqlite(from, file_of(to), progress);
+  } catch (const SqlError& error) {
+    return fail(ErrorCode::Unavailable, "cannot copy the database: {}; nothing was kept", error.what());
+  }
+}
+
+Result<std::vector<MovedTable>> back_up_postgres(const std::string& target, const std::filesystem::path& file,
+                                                 const std::function<void(const MovedTable&)>& progress) {
+  DET_TRY(const auto from, connect_postgres(target));
+  try {
+    const auto version = schema_version(*from);
+    if (version == 0)
+      return failed_precondition("{}: the database is empty; name the one that the master uses",
+                                 shown_target(from->handle()));
+    if (version < static_cast<std::int64_t>(built_in_migrations().size()))
+      return failed_precondition(
+          "{}: the database has schema version {}, this program's is {}; back it up with the release of its "
+          "master, or start a master of this release first",
+          shown_target(from->handle()), version, built_in_migrations().size());
+    return copy_to_file(*from, file, progress);
   } catch (const SqlError& error) {
     return fail(ErrorCode::Unavailable, "cannot copy the database: {}; nothing was kept", error.what());
   }

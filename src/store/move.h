@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -21,5 +22,10 @@ struct MovedTable {
 /// for its schema, which is brought up to date. `progress` gets each table that is copied.
 Result<std::vector<MovedTable>> move_store(const std::string& from, const std::string& to,
                                            const std::function<void(const MovedTable&)>& progress = {});
+
+/// Copies a PostgreSQL database, as it is at one moment, to a new SQLite file, beside a master that may use
+/// it. It is read back and compared as above. move_store brings it back.
+Result<std::vector<MovedTable>> back_up_postgres(const std::string& target, const std::filesystem::path& file,
+                                                 const std::function<void(const MovedTable&)>& progress = {});
 
 }  // namespace det::store

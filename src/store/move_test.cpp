@@ -82,6 +82,37 @@ TEST_F(PostgresMove, ThereAndBackEverythingIsAsItWas) {
   EXPECT_EQ(shown(*open_at("b")), before);
 }
 
+TEST_F(PostgresMove, ABackupIsOfOneMomentBesideAMasterAndComesBack) {
+  std::string before;
+  {
+    const auto store = open_target();
+    fill(*store);
+    before = shown(*store);
+    const auto copied =
+        back_up_postgres(target, directory.path() / "copy" / "determined.db", [&](const auto& table) {
+          if (table.name != "access_tokens") return;  // the first
+          store->commit({PutExperiment{sample_experiment(2)}}, nullptr);
+          store->flush();
+        });
+    ASSERT_TRUE(copied) << copied.error().message();
+    EXPECT_EQ(store->experiments().size(), 2u) << "the master went on";
+  }
+  EXPECT_EQ(shown(*open_at("copy")), before) << "of the moment when it began";
+  server.drop(name);
+  server.database(name);
+  const auto restored = move_store(sqlite("copy"), target);
+  ASSERT_TRUE(restored) << restored.error().message();
+  EXPECT_EQ(shown(*open_target()), before);
+}
+
+TEST_F(PostgresMove, ABackupOfAnEmptyDatabaseIsRefused) {
+  const auto file = directory.path() / "copy" / "determined.db";
+  const auto refused = back_up_postgres(target, file);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message().find("is empty; name the one that the master uses"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
 TEST_F(PostgresMove, ReportsRowsAndChecksumsThatAreEqualOnBothSides) {
   fill(*open_at("a"));
   const auto there = *move_store(sqlite("a"), target);

@@ -124,6 +124,12 @@ struct StateCounts {
   std::map<experiment::State, std::int64_t> experiments, trials;
 };
 
+/// The highest that are stored; 0: none is.
+struct LastIds {
+  ExperimentId experiment;
+  TrialId trial;
+};
+
 /// What the platform remembers.
 ///
 /// Writes: `commit` queues the changes; a writer thread puts everything that is
@@ -228,6 +234,7 @@ class Store {
   virtual std::vector<DeliveryRecord> deliveries() = 0;           ///< the oldest first
   virtual std::vector<LogHitRecord> log_hits() = 0;
   virtual StateCounts state_counts() = 0;
+  virtual LastIds last_ids() = 0;
   virtual std::optional<std::string> setting(const std::string& key) = 0;
   virtual std::vector<RoleAssignmentRecord> role_assignments() = 0;
   virtual std::vector<GroupRecord> groups() = 0;                        ///< ascending by id

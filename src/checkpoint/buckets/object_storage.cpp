@@ -137,9 +137,37 @@ void ObjectStorage::read_file(const std::string& uuid, const std::string& name, 
   check_content(from, expected, bytes, hash.finish());
 }
 
+std::optional<Manifest> ObjectStorage::list_original(const std::string& uuid) {
+  const auto has = [&](const char* name) { return objects_->find(key(uuid, name)).has_value(); };
+  if (has(kManifestName) || has(kUnfinished)) return std::nullopt;
+  if (!std::any_of(kMarksOfOriginal.begin(), kMarksOfOriginal.end(), has)) return std::nullopt;
+  Manifest manifest;
+  const auto below = key(uuid, "");
+  for (const auto& object : objects_->list(below)) {
+    const auto name = object.key.substr(below.size());
+    if (!is_member_name(name)) continue;
+    if (name.ends_with('/'))
+      manifest.directories.insert(name);
+    else
+      manifest.files[name] = {.size = object.bytes, .sha256 = ""};
+    // Here a directory is there only in names; on a disk it comes first.
+    for (auto end = name.find('/'); end != std::string::npos; end = name.find('/', end + 1))
+      manifest.directories.insert(name.substr(0, end + 1));
+  }
+  return manifest;
+}
+
+Result<bool> ObjectStorage::is_of_original(const std::string& uuid) {
+  return guarded(uuid, [&] {
+    check_name(uuid);
+    return list_original(uuid).has_value();
+  });
+}
+
 Manifest ObjectStorage::read_checkpoint(const std::string& uuid, const fs::path& target) {
   check_name(uuid);
-  auto manifest = read_manifest(uuid);
+  auto original = find_manifest(uuid) ? std::nullopt : list_original(uuid);
+  auto manifest = original ? *std::move(original) : read_manifest(uuid);
   Fd out;
   if (!target.empty()) {
     out = Fd(::open(target.c_str(), O_DIRECTORY | O_RDONLY | O_CLOEXEC));

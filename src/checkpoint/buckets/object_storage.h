@@ -27,6 +27,7 @@ class ObjectStorage : public Storage {
   Result<void> discard(const std::string& uuid) override;
   Result<Resources> remove_files(const std::string& uuid, const std::vector<std::string>& names) override;
   Result<bool> exists(const std::string& uuid) override;
+  Result<bool> is_of_original(const std::string& uuid) override;
   Result<std::vector<std::string>> list() override;
   std::filesystem::path path(const std::string& uuid) const override;
   Result<std::int64_t> sweep(std::chrono::seconds age) override;
@@ -36,6 +37,8 @@ class ObjectStorage : public Storage {
   std::string key(const std::string& uuid, const std::string& name) const;
   std::optional<Manifest> find_manifest(const std::string& uuid);
   Manifest read_manifest(const std::string& uuid);
+  /// What a checkpoint of the original has, without hashes; nothing: there is none.
+  std::optional<Manifest> list_original(const std::string& uuid);
   Manifest read_checkpoint(const std::string& uuid, const std::filesystem::path& target) override;
   void read_file(const std::string& uuid, const std::string& name, const ManifestFile& expected, int target,
                  const std::string& shown_target);

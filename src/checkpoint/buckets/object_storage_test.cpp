@@ -221,6 +221,19 @@ TEST_F(ObjectStorageTest, RestoreNamesTheObjectThatChangedOrIsMissingAndLeavesNo
             "checkpoint " + kCheckpoint + ": memory://" + name + " is missing: the checkpoint is damaged");
 }
 
+TEST_F(ObjectStorageTest, ACheckpointOfTheOriginalIsRestoredAsItLies) {
+  BucketInMemory original(bucket);
+  original.put(key("metadata.json"), std::string_view("{}"));
+  original.put(key("a/b/model.py"), std::string_view("pass"));
+  EXPECT_TRUE(*storage.is_of_original(kCheckpoint));
+  const auto restored = storage.restore(kCheckpoint, target.path() / "new");
+  ASSERT_TRUE(restored) << restored.error().message();
+  EXPECT_EQ(*restored, (Resources{{"a/", 0}, {"a/b/", 0}, {"a/b/model.py", 4}, {"metadata.json", 2}}));
+  EXPECT_TRUE(fs::exists(target.path() / "new/a/b/model.py"));
+  EXPECT_TRUE(storage.remove(kCheckpoint));
+  EXPECT_EQ(bucket.objects.size(), 2u) << "nobody here deletes it";
+}
+
 TEST_F(ObjectStorageTest, WithoutSomeOfItsFilesACheckpointIsAWholeOneAgain) {
   ASSERT_TRUE(storage.save(source.path(), kCheckpoint));
   const auto left = storage.remove_files(kCheckpoint, {"state-dict.pth", "never there"});

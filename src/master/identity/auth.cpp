@@ -1,8 +1,11 @@
 #include "det/master/identity/auth.h"
 
+#include <crypt.h>
 #include <sodium.h>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <set>
 
 #include <boost/asio/co_spawn.hpp>
@@ -46,8 +49,22 @@ std::string stored_hash(const std::string& prehash) {
   return out;
 }
 
+/// Of a user who was imported from the original.
+bool is_bcrypt(const std::string& stored) {
+  return stored.starts_with("$2");
+}
+
+bool verify_bcrypt(const std::string& stored, const std::string& prehash) {
+  if (prehash.empty()) return false;  // the original has no hash of the empty password
+  const auto data = std::make_unique<crypt_data>();
+  const char* hashed = ::crypt_r(prehash.c_str(), stored.c_str(), data.get());
+  return hashed != nullptr && std::strlen(hashed) == stored.size() &&
+         sodium_memcmp(hashed, stored.data(), stored.size()) == 0;
+}
+
 bool verify(const std::string& stored, const std::string& prehash) {
   if (stored.empty()) return prehash.empty();
+  if (is_bcrypt(stored)) return verify_bcrypt(stored, prehash);
   return crypto_pwhash_str_verify(stored.c_str(), prehash.data(), prehash.size()) == 0;
 }
 
@@ -234,8 +251,12 @@ asio::awaitable<Result<Auth::Login>> Auth::login(asio::thread_pool& pool, std::s
   static const std::string kNobody = stored_hash("nobody");
   const auto* known = user(username);
   const auto hash = known != nullptr ? known->password_hash : kNobody;
-  auto check = [hash, given = prehashed(password, is_hashed)] { return verify(hash, given); };
-  bool right = co_await http::offload(pool, std::move(check));
+  // What the original hashed costs a second; with the next log-in it does not.
+  auto check = [hash, given = prehashed(password, is_hashed)]() -> std::pair<bool, std::string> {
+    const bool right = verify(hash, given);
+    return {right, right && is_bcrypt(hash) ? stored_hash(given) : ""};
+  };
+  auto [right, renewed] = co_await http::offload(pool, std::move(check));
   const auto* found = user(username);
   right = right && found != nullptr && found->password_hash == hash;  // nor was it changed meanwhile
   if (found != nullptr && found->remote)
@@ -255,6 +276,11 @@ asio::awaitable<Result<Auth::Login>> Auth::login(asio::thread_pool& pool, std::s
   sessions_.insert_or_assign(session.token_hash, session);
   std::vector<store::Change> changes;
   changes.push_back(store::PutSession{std::move(session)});
+  if (!renewed.empty()) {
+    auto& record = users_.at(found->id);
+    record.password_hash = std::move(renewed);
+    changes.push_back(store::PutUser{record});
+  }
   co_await ledger_.write(std::move(changes));
   co_return login;
 }

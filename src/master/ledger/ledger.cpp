@@ -102,7 +102,9 @@ Result<void> Ledger::restore(cluster::Pools pools) {
       last_ = std::max(last_, event.time);
     }
   }
-  const cluster::Event started = cluster::MasterStarted{cluster_.epoch() + 1, std::move(pools)};
+  const auto last = store_.last_ids();
+  const cluster::Event started = cluster::MasterStarted{cluster_.epoch() + 1, std::move(pools),
+                                                        last.experiment.value() + 1, last.trial.value() + 1};
   const auto time = now();
   auto outcome = cluster_.handle(started, time);
   auto changes = rows(outcome.effects, time);

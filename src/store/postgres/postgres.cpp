@@ -54,7 +54,7 @@ void PostgresConnection::open() {
                           "1",
                           "3",
                           "5000",
-                          "read-write",
+                          mode_ == Mode::Source ? "any" : "read-write",
                           target_.c_str(),
                           "UTF8",
                           "det",
@@ -76,7 +76,11 @@ void PostgresConnection::open() {
           ? "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0; "
             "SELECT set_config('synchronous_commit', 'on', false) "
             "WHERE current_setting('synchronous_commit') = 'off'"
-          : "SET statement_timeout = 0; SET default_transaction_read_only = on");
+      : mode_ == Mode::Read
+          ? "SET statement_timeout = 0; SET default_transaction_read_only = on"
+          : "SET statement_timeout = 0; SET default_transaction_read_only = on; SET TimeZone = 'UTC'; "
+            "SET DateStyle = ISO; SET search_path = public; SET work_mem = '128MB'; SET jit = off; "
+            "SET idle_in_transaction_session_timeout = 0");
 }
 
 void PostgresConnection::reconnect() {
@@ -125,6 +129,20 @@ void PostgresConnection::execute(const char* sql) {
   PQenterPipelineMode(connection_);
   if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_EMPTY_QUERY)
     throw PostgresError(state != nullptr ? state : "", message, sql);
+}
+
+PGresult* PostgresConnection::describe(const std::string& select) {
+  wait();
+  if (PQpipelineStatus(connection_) != PQ_PIPELINE_OFF) PQexitPipelineMode(connection_);
+  PGresult* prepared = PQprepare(connection_, "", select.c_str(), 0, nullptr);
+  const bool fine = PQresultStatus(prepared) == PGRES_COMMAND_OK;
+  const char* state = PQresultErrorField(prepared, PG_DIAG_SQLSTATE);
+  const PostgresError error(state != nullptr ? state : "", PQerrorMessage(connection_), select);
+  PQclear(prepared);
+  PGresult* described = fine ? PQdescribePrepared(connection_, "") : nullptr;
+  PQenterPipelineMode(connection_);
+  if (!fine) throw error;
+  return described;
 }
 
 Statement& PostgresConnection::prepare(std::string_view sql) {

@@ -74,7 +74,8 @@ class PostgresStatement final : public Statement {
 
 class PostgresConnection final : public Connection {
  public:
-  enum class Mode { Write, Read };
+  /// Source: reads what another program wrote, from whichever server.
+  enum class Mode { Write, Read, Source };
   /// A URL or a list of "keyword=value". Throws PostgresError.
   PostgresConnection(std::string target, Mode mode);
   ~PostgresConnection() override { PQfinish(connection_); }
@@ -96,6 +97,8 @@ class PostgresConnection final : public Connection {
   void flush() { PQflush(connection_); }
   /// Waits for all that was sent. Throws the first error.
   void wait();
+  /// The columns of a SELECT, without running it: to be cleared by the caller.
+  PGresult* describe(const std::string& select);
   /// Counts of changes from before are no longer asked for.
   void forget_counts() { counts_.clear(); }
 

@@ -54,6 +54,10 @@ Result<void> check_schema(PostgresConnection& connection, std::span<const Migrat
   return {};
 }
 
+std::int64_t schema_version(PostgresConnection& connection) {
+  return number_of(connection, kOurs) == 2 ? version_of(connection) : 0;
+}
+
 void migrate_postgres(PostgresConnection& connection, std::span<const Migration> migrations) {
   std::string sql = "BEGIN;\n";
   std::size_t version = 0;

@@ -10,6 +10,9 @@ namespace det::store {
 /// Whether the database is empty or this program's, and no newer than it; see migrate().
 Result<void> check_schema(PostgresConnection& connection, std::span<const Migration> migrations);
 
+/// The last migration of such a database; 0: it is empty.
+std::int64_t schema_version(PostgresConnection& connection);
+
 /// Applies the migrations that are missing, in one transaction. Their text is that of SQLite, see
 /// postgres_schema().
 void migrate_postgres(PostgresConnection& connection, std::span<const Migration> migrations);

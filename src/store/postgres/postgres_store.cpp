@@ -15,36 +15,6 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// What libpq says, and what to do; it tells of failed connections in words only.
-Error cannot_connect(const std::string& words) {
-  const auto advised = [&](std::string_view advice) {
-    return Error(ErrorCode::Unavailable,
-                 fmt::format("cannot open the PostgreSQL database: {}. {}", words, advice));
-  };
-  if (has(words, "password authentication failed"))
-    return advised(
-        "Correct the user or the password: in the URL, in db.password of the configuration, or in "
-        "the environment variable PGPASSWORD");
-  if (has(words, "no password supplied"))
-    return advised(
-        "Give a password: in db.password of the configuration, in the environment variable "
-        "PGPASSWORD, or in ~/.pgpass");
-  if (has(words, "too many connections") || has(words, "too many clients") ||
-      has(words, "connection slots are reserved"))
-    return advised("Close other sessions, or raise max_connections of the server or the limit of the user");
-  if (has(words, "pg_hba.conf"))
-    return advised("Allow the connection in the server's pg_hba.conf and reload it");
-  if (has(words, "database \"") && has(words, "does not exist"))
-    return advised("Create it with 'createdb --encoding UTF8 --template template0 NAME'");
-  if (has(words, "role \"") && has(words, "does not exist"))
-    return advised("Create the user with 'createuser --pwprompt NAME', or name another one");
-  if (has(words, "read-only"))
-    return advised("This server is a replica: name the primary, or all servers as postgres://a,b/NAME");
-  if (has(words, "invalid") || has(words, "missing \"=\""))
-    return advised("Write it as postgres://USER@HOST:PORT/NAME");
-  return advised("Check the host and the port, and that the server runs");
-}
-
 std::string answer(Connection& connection, const char* sql) {
   Query query(connection, OneTimeSql{sql});
   return query.next() ? query.get<std::string>() : "";
@@ -77,6 +47,38 @@ Error missing_rights(PostgresConnection& connection, const SqlError& error) {
 }
 
 }  // namespace
+
+// libpq tells of failed connections in words only.
+Error cannot_connect(const std::string& said) {
+  std::string words = said.substr(0, said.find("\n\tIs the server running"));
+  while (words.ends_with('.') || words.ends_with('\n')) words.pop_back();
+  const auto advised = [&](std::string_view advice) {
+    return Error(ErrorCode::Unavailable,
+                 fmt::format("cannot open the PostgreSQL database: {}. {}", words, advice));
+  };
+  if (has(words, "password authentication failed"))
+    return advised(
+        "Correct the user or the password: in the URL, in db.password of the configuration, or in "
+        "the environment variable PGPASSWORD");
+  if (has(words, "no password supplied"))
+    return advised(
+        "Give a password: in db.password of the configuration, in the environment variable "
+        "PGPASSWORD, or in ~/.pgpass");
+  if (has(words, "too many connections") || has(words, "too many clients") ||
+      has(words, "connection slots are reserved"))
+    return advised("Close other sessions, or raise max_connections of the server or the limit of the user");
+  if (has(words, "pg_hba.conf"))
+    return advised("Allow the connection in the server's pg_hba.conf and reload it");
+  if (has(words, "database \"") && has(words, "does not exist"))
+    return advised("Create it with 'createdb --encoding UTF8 --template template0 NAME'");
+  if (has(words, "role \"") && has(words, "does not exist"))
+    return advised("Create the user with 'createuser --pwprompt NAME', or name another one");
+  if (has(words, "read-only"))
+    return advised("This server is a replica: name the primary, or all servers as postgres://a,b/NAME");
+  if (has(words, "invalid") || has(words, "missing \"=\""))
+    return advised("Write it as postgres://USER@HOST:PORT/NAME");
+  return advised("Check the host and the port, and that the server runs");
+}
 
 Result<std::unique_ptr<PostgresConnection>> connect_postgres(const std::string& target) {
   std::unique_ptr<PostgresConnection> connection;

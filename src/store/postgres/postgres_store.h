@@ -12,6 +12,9 @@ namespace det::store {
 Result<std::unique_ptr<Store>> open_postgres(const std::string& target, WriterOptions writer,
                                              LeadershipOptions leadership);
 
+/// What libpq says of a connection that failed, and what to do.
+Error cannot_connect(const std::string& words);
+
 /// A connection to a database that this program may use, empty or its own; otherwise what to do.
 Result<std::unique_ptr<PostgresConnection>> connect_postgres(const std::string& target);
 

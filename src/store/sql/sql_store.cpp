@@ -131,6 +131,7 @@ class SqlStore final : public Store {
   std::vector<DeliveryRecord> deliveries() override { return read(read_deliveries); }
   std::vector<LogHitRecord> log_hits() override { return read(read_log_hits); }
   StateCounts state_counts() override { return read(read_state_counts); }
+  LastIds last_ids() override { return read(read_last_ids); }
   std::optional<std::string> setting(const std::string& key) override { return read(read_setting, key); }
   std::vector<ConfigPolicyRecord> config_policies() override { return read(read_config_policies); }
   std::vector<GroupRecord> groups() override { return read(read_groups); }

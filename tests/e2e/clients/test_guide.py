@@ -12,19 +12,24 @@ from cluster import BINARY, PYTHON, REPOSITORY
 from guide import ELSEWHERE, read_few_images, script_of
 from postgres import PostgresServer
 
+ORIGINAL = REPOSITORY / "src" / "store" / "import" / "testing" / "original_0_38.sql"
 PAGES = [page for page in sorted((REPOSITORY / "docs" / "guide").glob("*.md")) if page.stem not in ELSEWHERE]
 
 
 @pytest.fixture
 def server_of():
-    """What the page of PostgreSQL takes for granted: a server, and a database that its reader has made."""
+    """What pages about PostgreSQL take for granted: a server, and a database that its reader has made, or has."""
     started = []
 
     def starter(page):
-        if page.stem != "postgresql":
+        if page.stem not in ("postgresql", "moving"):
             return {}
         server = PostgresServer()
         started.append(server)
+        if page.stem == "moving":
+            original = server.database("determined")
+            server.run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", "determined", "-c", ORIGINAL.read_text())
+            return {"ORIGINAL": original}
         known = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGUSER": "det"}
         return known | {"DB": server.database("determined")}
 

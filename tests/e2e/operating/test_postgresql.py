@@ -158,6 +158,24 @@ def test_a_cluster_moves_to_postgresql_and_back(start, noisy, postgres, tmp_path
     assert losses(cluster, experiment) == before and cluster.experiment(second)["state"] == "STATE_COMPLETED"
 
 
+def test_a_backup_of_a_running_master_goes_into_another_database(start, noisy, postgres, tmp_path):
+    database = postgres.database("backed_up")
+    cluster = start(options=["--slots", "1", "--db", database])
+    experiment = cluster.create(noisy)
+    cluster.wait_for_state(experiment, "COMPLETED")
+    before = losses(cluster, experiment)
+    copy = tmp_path / "copy"
+    said = cluster.run("backup", copy, "--db", database, "--dir", cluster.directory, master=False)
+    assert f"'det migrate --from sqlite:{copy} --to postgres://" in said and "checkpoint files" in said
+    assert (copy / "agent.token").read_bytes() == (cluster.directory / "agent.token").read_bytes()
+    cluster.master.kill()
+    restored = postgres.database("from_backup")
+    cluster.run("migrate", "--from", f"sqlite:{copy}", "--to", restored, master=False)
+    cluster.options = ["--slots", "1", "--db", restored, "--idle-seconds", "0"]
+    cluster.start_master()
+    assert losses(cluster, experiment) == before
+
+
 def test_the_configuration_names_the_database_and_hides_the_password(start, postgres, tmp_path):
     postgres.database("configured")
     settings = tmp_path / "master.yaml"
