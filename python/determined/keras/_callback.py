@@ -105,7 +105,7 @@ class DeterminedCallback(keras.callbacks.ProgbarLogger):  # type: ignore[misc]
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._seen = 0
         if self._states_of_others is not None:
-            for one, state in zip(self._others, self._states_of_others, strict=False):
+            for one, state in zip(self._others, self._states_of_others):
                 vars(one).update(state)
             self._states_of_others = None
 

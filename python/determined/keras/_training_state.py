@@ -11,6 +11,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from determined._compat import zip_strict
+
 _PLAIN = (bool, int, float, str, type(None), np.generic, np.ndarray)
 _KERAS2 = keras.__version__.startswith("2.")
 
@@ -68,7 +70,7 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
                 f"the checkpoint has {len(values)} variables of the {name}, and the model {len(variables)}; compile "
                 "the model as it was compiled before"
             )
-        for variable, value in zip(variables, values, strict=True):
+        for variable, value in zip_strict(variables, values):
             variable.assign(value)
     _restore_generators(state["generators"])
 
