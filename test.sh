@@ -49,6 +49,7 @@ trap end EXIT
 
 run "set-up" tools/setup.sh all
 run "build" tools/build.sh release
+run "wheel" tools/release wheel
 if [ ${#failed[@]} -gt 0 ]; then exit 1; fi
 export PATH="$PWD/.venv/bin:$PATH" PYTHONDONTWRITEBYTECODE=
 export DET_BINARY="$PWD/build/release/bin/det"
