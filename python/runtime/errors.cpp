@@ -24,7 +24,8 @@ PyObject* exception_for(ErrorCode code) {
   return PyExc_RuntimeError;
 }
 
-[[noreturn]] void throw_exception(PyObject* type, const std::string& text) {  // may name a file that is no UTF-8
+[[noreturn]] void throw_exception(PyObject* type,
+                                  const std::string& text) {  // may name a file that is no UTF-8
   const Owned message(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
   if (message) PyErr_SetObject(type, message.get());

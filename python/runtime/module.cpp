@@ -49,9 +49,15 @@ std::vector<PyMethodDef> all_methods() {
 
 PyMODINIT_FUNC PyInit__native() {
   static auto methods = det::python::all_methods();
-  static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "determined._native",
-                                   "The trial runtime in C++; determined/_runtime.py makes classes of it.", -1,
-                                   methods.data(), nullptr, nullptr, nullptr, nullptr};
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                   "determined._native",
+                                   "The trial runtime in C++; determined/_runtime.py makes classes of it.",
+                                   -1,
+                                   methods.data(),
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr};
   auto* module = PyModule_Create(&definition);
   if (module == nullptr) return nullptr;
   try {

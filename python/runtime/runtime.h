@@ -17,15 +17,16 @@
 #include "det/base/error.h"
 #include "det/base/json.h"
 
-/// `determined._native`: the C++ trial runtime as functions of Python's stable ABI, so that one binary serves every
-/// Python from 3.9 on. determined/_runtime.py makes classes of them; the contract is determined/_runtime_api.py.
+/// `determined._native`: the C++ trial runtime as functions of Python's stable ABI, so that one binary serves
+/// every Python from 3.9 on. determined/_runtime.py makes classes of them; the contract is
+/// determined/_runtime_api.py.
 namespace det::python {
 
 /// Thrown where Python's exception is already set.
 struct PythonError {};
 
-/// Throws the Python exception that an error means: Gone, ValueError, FileNotFoundError, PermissionError, …, else
-/// RuntimeError.
+/// Throws the Python exception that an error means: Gone, ValueError, FileNotFoundError, PermissionError, …,
+/// else RuntimeError.
 [[noreturn]] void throw_error(const Error& error);
 [[noreturn]] void throw_value_error(const std::string& message);
 
@@ -122,8 +123,8 @@ PyObject* tuple_of(const Values&... values) {
   return tuple.release();
 }
 
-/// An object that Python keeps and that ends without the interpreter's lock: ending threads takes a moment in which
-/// other Python threads go on.
+/// An object that Python keeps and that ends without the interpreter's lock: ending threads takes a moment in
+/// which other Python threads go on.
 template <typename T>
 PyObject* handle_of(std::unique_ptr<T> object) {
   auto* handle = PyCapsule_New(object.get(), T::kHandle, [](PyObject* capsule) {

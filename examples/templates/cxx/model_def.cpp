@@ -1,7 +1,7 @@
 // Tells two spirals apart: a small network as a trial in C++.
 //
-// The platform compiles this file and calls these methods. It moves batches to the right device, trains, validates,
-// saves checkpoints and resumes; there is no loop to write.
+// The platform compiles this file and calls these methods. It moves batches to the right device, trains,
+// validates, saves checkpoints and resumes; there is no loop to write.
 #include <det/pytorch.h>
 
 #include <numbers>
@@ -31,8 +31,8 @@ class SpiralTrial final : public det::pytorch::PyTorchTrial<> {
  public:
   explicit SpiralTrial(TrialContext& trial_context) : PyTorchTrial(trial_context) {
     const auto width = context.get_hparam<int>("width");
-    model_ = context.wrap_model(nn::Sequential(nn::Linear(2, width), nn::ReLU(), nn::Linear(width, width), nn::ReLU(),
-                                               nn::Linear(width, 2)));
+    model_ = context.wrap_model(nn::Sequential(nn::Linear(2, width), nn::ReLU(), nn::Linear(width, width),
+                                               nn::ReLU(), nn::Linear(width, 2)));
     optimizer_ = context.wrap_optimizer(det::pytorch::Adam(
         model_->parameters(), torch::optim::AdamOptions(context.get_hparam<double>("learning_rate"))));
   }
@@ -55,7 +55,8 @@ class SpiralTrial final : public det::pytorch::PyTorchTrial<> {
 
  private:
   DataLoader<> load(std::int64_t count, std::uint64_t seed, bool shuffle) {
-    return DataLoader<>(Spirals(count, seed), {.batch_size = context.get_per_slot_batch_size(), .shuffle = shuffle});
+    return DataLoader<>(Spirals(count, seed),
+                        {.batch_size = context.get_per_slot_batch_size(), .shuffle = shuffle});
   }
 
   nn::Sequential model_{nullptr};
