@@ -144,4 +144,5 @@ def train(context: core.Context) -> None:
 
 def other_pythons():
     homes = [*map(pathlib.Path, os.environ["PATH"].split(":")), *pathlib.Path.home().glob(".pyenv/versions/*/bin")]
+    homes = [home for home in homes if home.name != "shims"]  # pyenv's refuse versions that are not chosen
     return [path for home in homes for path in home.glob("python3.*") if path.resolve() != pathlib.Path(sys.executable)]
