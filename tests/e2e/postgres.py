@@ -4,11 +4,11 @@ import os
 import pathlib
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 
 from cluster import wait_until
+from ports import free_ports
 
 
 def programs():
@@ -31,9 +31,7 @@ class PostgresServer:
         if os.geteuid() == 0:
             self.user = "postgres" if any(u.pw_name == "postgres" for u in pwd.getpwall()) else "nobody"
             shutil.chown(self.directory, self.user)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        (self.port,) = free_ports(1)
         self.data = data or self.directory / "data"
         apart = ["-X", self.directory / "wal"] if data else []
         if data and self.user:

@@ -1,6 +1,5 @@
 """What tests of several masters share."""
 
-import socket
 import sys
 import threading
 
@@ -8,12 +7,6 @@ from cluster import PATIENCE, REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "python"))
 from determined.common.api import Session, errors
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 class Writer(threading.Thread):

@@ -11,7 +11,8 @@ import time
 
 import pytest
 from cluster import PATIENCE, REPOSITORY, Server, wait_until
-from operating_masters import Writer, free_port
+from operating_masters import Writer
+from ports import free_ports
 from postgres import PostgresServer, programs
 
 sys.path.insert(0, str(REPOSITORY / "python"))
@@ -39,7 +40,7 @@ class Master(Server):
 
     def __init__(self, directory, database, *options, within=(), host="127.0.0.1"):
         directory.mkdir(exist_ok=True)
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         kept = {k: v for k, v in os.environ.items() if not k.startswith("DET")}
         words = ["master", "--dir", str(directory), "--port", str(self.port), "--db", database, *options]
         super().__init__(words, directory / "out", kept, within)

@@ -6,18 +6,10 @@ import re
 
 import pytest
 from cluster import REPOSITORY, Cluster
-from postgres import PostgresServer
 
 SQL = REPOSITORY / "src" / "store" / "import" / "testing" / "original_0_38.sql"
 CHECKPOINT = "cccccccc-0000-4000-8000-000000000002"
 FILES = {"state_dict.pth": "eleven byte", "metadata.json": '{"steps_completed": 300}'}
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    server = PostgresServer()
-    yield server
-    server.end()
 
 
 @pytest.fixture

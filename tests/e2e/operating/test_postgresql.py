@@ -3,21 +3,13 @@
 import json
 import re
 import signal
-import socket
 import time
 import urllib.error
 import urllib.request
 
 import pytest
 from cluster import Cluster, Server, wait_until
-from postgres import PostgresServer
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    server = PostgresServer()
-    yield server
-    server.end()
+from ports import free_ports
 
 
 @pytest.fixture
@@ -28,9 +20,10 @@ def second(start, tmp_path):
     def starter(cluster, database):
         directory = tmp_path / f"second{len(started)}"
         directory.mkdir()
-        arguments = ["master", "--dir", str(directory), "--port", str(free_port()), "--db", database]
+        (port,) = free_ports(1)
+        arguments = ["master", "--dir", str(directory), "--port", str(port), "--db", database]
         server = Server([*arguments, "--idle-seconds", "0"], directory / "master.out", cluster.environment)
-        server.port = int(arguments[4])
+        server.port = port
         started.append(server)
         return server
 
@@ -38,12 +31,6 @@ def second(start, tmp_path):
     for server in started:
         if server.process.poll() is None:
             server.kill()
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 def losses(cluster, experiment):

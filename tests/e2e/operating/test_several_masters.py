@@ -11,18 +11,11 @@ import urllib.request
 
 import pytest
 from cluster import BINARY, PATIENCE, REPOSITORY, Cluster, Server, wait_until
-from operating_masters import Writer, free_port
-from postgres import PostgresServer
+from operating_masters import Writer
+from ports import free_ports
 
 sys.path.insert(0, str(REPOSITORY / "python"))
 from determined.common.api import Session
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    server = PostgresServer()
-    yield server
-    server.end()
 
 
 class Pair(Cluster):
@@ -31,7 +24,7 @@ class Pair(Cluster):
     def __init__(self, directory, database):
         super().__init__(directory, apart=True)
         self.database = database
-        self.ports = [free_port(), free_port()]
+        self.ports = free_ports(2)
         self.addresses = ",".join(f"http://127.0.0.1:{port}" for port in self.ports)
         self.masters = [self.launch(0)]
         self.masters[0].wait_for("is ready")

@@ -8,13 +8,13 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import urllib.error
 import urllib.request
 
 import pytest
 from cluster import BINARY, PYTHON, Cluster, wait_until
+from ports import free_ports
 
 FREE = {"config": {"resources": {"slots": 0}}}
 PATIENCE = 120
@@ -123,11 +123,6 @@ def test_files_are_copied_with_scp_and_rsync(shell, det, tmp_path):
     assert key.stat().st_mode & 0o777 == 0o600
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as it:
-        return it.getsockname()[1]
-
-
 def answers(port):
     def asked():
         try:
@@ -140,7 +135,7 @@ def answers(port):
 
 
 def test_a_port_of_the_task_is_forwarded(cluster, shell, det, tmp_path):
-    here, there = free_port(), free_port()
+    here, there = free_ports(2)
     (tmp_path / "index.html").write_text("served there")
     serve = f"cd {tmp_path} && exec python -m http.server --bind 127.0.0.1 {there}"
     client = subprocess.Popen(
@@ -157,7 +152,7 @@ def test_a_port_of_the_task_is_forwarded(cluster, shell, det, tmp_path):
 
 def test_a_local_port_reaches_the_ssh_server(cluster, shell, det, tmp_path):
     options, host = without_terminal(ssh_words(det("shell", "show-ssh-command", shell)))
-    key, here = options[options.index("-i") + 1], free_port()
+    key, (here,) = options[options.index("-i") + 1], free_ports(1)
     words = [BINARY, "-m", cluster.url, "tunnel", shell, "--listener", str(here)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=cluster.environment) as tunnel:
         assert f"127.0.0.1:{here}" in tunnel.stdout.readline()
