@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import torch
+
+from determined._run import _random_state
 
 
 @contextlib.contextmanager
@@ -22,8 +22,7 @@ def seeded(*words: Any) -> Iterator[None]:
     """Draws random numbers that depend on these words, and leaves the process's generators as they were."""
     before = generators()
     number = int.from_bytes(hashlib.sha256(repr(words).encode()).digest()[:4], "little")
-    random.seed(number)
-    np.random.seed(number)
+    _random_state.seed(number)
     torch.default_generator.manual_seed(number)  # torch.manual_seed would also seed the GPUs
     try:
         yield
@@ -33,14 +32,13 @@ def seeded(*words: Any) -> Iterator[None]:
 
 def generators(*, gpus: bool = False) -> dict[str, Any]:
     """The states of the process's generators."""
-    found = {"python": random.getstate(), "numpy": np.random.get_state(), "torch": torch.get_rng_state()}
+    found = {**_random_state.state(), "torch": torch.get_rng_state()}
     return {**found, "cuda": torch.cuda.get_rng_state_all()} if gpus and torch.cuda.is_available() else found
 
 
 def restore_generators(states: dict[str, Any]) -> None:
     """Restores what :func:`generators` returned."""
-    random.setstate(states["python"])
-    np.random.set_state(states["numpy"])
+    _random_state.restore(states)
     torch.set_rng_state(states["torch"])
     if "cuda" in states and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(states["cuda"])

@@ -40,7 +40,7 @@ PyObject* operations(Arguments& arguments) {
   const auto known = arguments.integer();
   const auto timeout = seconds(arguments);
   const auto found = blocking([&] { return client.operations(known, timeout); });
-  return tuple_of(found.lengths, std::int64_t{found.completed}, found.closed);
+  return tuple_of(found.lengths, found.completed, found.closed);
 }
 
 void complete_operation(Arguments& arguments) {

@@ -12,9 +12,9 @@ from typing import Any
 
 import keras
 
+from determined._operations import Operations
 from determined.core._context import Context
 from determined.core._distributed import DistributedContext
-from determined.core._searcher import Unit
 from determined.keras import _training_state
 
 logger = logging.getLogger("determined")
@@ -65,13 +65,7 @@ class DeterminedCallback(keras.callbacks.ProgbarLogger):  # type: ignore[misc]
         self._period = period
         self._checkpoint_epochs = checkpoint_epochs
         self._chief = core_context.distributed.rank == 0
-        info = core_context.info
-        searcher = (info.trial.experiment_config.get("searcher") or {}) if info is not None else {}
-        self._metric = searcher.get("metric")
-        self._unit = core_context.searcher.get_configured_units()
-        has_length = searcher.get("max_length") is not None
-        self._operations = iter(core_context.searcher.operations()) if has_length else None
-        self._operation: Any = None
+        self._operations = Operations(core_context)
         self._steps = self._epochs = 0
         self._saved_after = -1
         self._trains = False
@@ -98,7 +92,8 @@ class DeterminedCallback(keras.callbacks.ProgbarLogger):  # type: ignore[misc]
             with self._core.checkpoint.restore_path(self._checkpoint) as path:
                 self._load(path)
             self._checkpoint = None  # fit() may be called again
-        if self._operations is not None and self._operation is None and not self._next_while_reached():
+        searched = self._operations.length is not None
+        if searched and self._operations.current is None and not self._next_while_reached():
             self._epochs = self._last_epoch()
         _training_state.begin_at(self.model, self._epochs)
 
@@ -153,7 +148,7 @@ class DeterminedCallback(keras.callbacks.ProgbarLogger):  # type: ignore[misc]
             if self._period == "epoch":
                 self._core.train.report_training_metrics(self._steps, {**training, "epochs": self._epochs})
             self._report_progress()
-        reached = self._reached()
+        reached = self._operations.reached(self._done())
         self.preempted = self._core.preempt.should_preempt()
         if reached or self.preempted or (self._checkpoint_epochs and self._epochs % self._checkpoint_epochs == 0):
             self._save()
@@ -174,32 +169,19 @@ class DeterminedCallback(keras.callbacks.ProgbarLogger):  # type: ignore[misc]
         return int(self.params.get("epochs") or 0)
 
     def _done(self) -> int:
-        return self._epochs if self._unit is Unit.EPOCHS else self._steps
-
-    def _reached(self) -> bool:
-        return self._operation is not None and self._done() >= self._operation.length
+        return int(self._operations.done(self._epochs, self._steps))
 
     def _next_while_reached(self) -> bool:
-        """Completes what is reached, and gets the next operation; False if there is none left."""
-        while self._operation is None or self._reached():
-            if self._operation is not None and self._chief:
-                if self._metric not in self._validation:
-                    known = ", ".join(sorted(self._validation)) or "none"
-                    raise KeyError(
-                        f"searcher.metric is {self._metric!r}, but the validation has the metrics {known}; pass "
-                        "validation_data to fit(), and name the metric val_<name>"
-                    )
-                self._operation.report_completed(self._validation[self._metric])
-            assert self._operations is not None
-            self._operation = next(self._operations, None)
-            if self._operation is None:
-                return False
-        return True
+        known = ", ".join(sorted(self._validation)) or "none"
+        missing = (
+            f"the validation has the metrics {known}; pass validation_data to fit(), and name the metric val_<name>"
+        )
+        return self._operations.next_while_reached(self._done(), self._validation, missing)
 
     def _report_progress(self) -> None:
-        if self._operation is not None:
-            self._operation.report_progress(self._done())
-        elif self._operations is None and self._last_epoch() > 0:
+        if self._operations.current is not None:
+            self._operations.current.report_progress(self._done())
+        elif self._operations.length is None and self._last_epoch() > 0:
             self._core.train.report_progress(min(1.0, self._epochs / self._last_epoch()))
 
     # Checkpoints.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +11,7 @@ import keras
 import numpy as np
 
 from determined._compat import zip_strict
+from determined._run import _random_state
 
 _PLAIN = (bool, int, float, str, type(None), np.generic, np.ndarray)
 _KERAS2 = keras.__version__.startswith("2.")
@@ -115,7 +115,7 @@ def _seeds(model: Any) -> list[Any]:
 
 
 def _generators() -> dict[str, Any]:
-    found: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}
+    found = _random_state.state()
     if (torch := sys.modules.get("torch")) is not None:
         found["torch"] = torch.get_rng_state().numpy()
         if torch.cuda.is_available():
@@ -124,8 +124,7 @@ def _generators() -> dict[str, Any]:
 
 
 def _restore_generators(states: Mapping[str, Any]) -> None:
-    random.setstate(states["python"])
-    np.random.set_state(states["numpy"])
+    _random_state.restore(dict(states))
     if (torch := sys.modules.get("torch")) is not None and "torch" in states:
         torch.set_rng_state(torch.from_numpy(states["torch"]))
         if "cuda" in states and torch.cuda.is_available():

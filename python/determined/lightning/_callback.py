@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from determined import _loader_position
+from determined._operations import Operations
 from determined.core._context import Context
-from determined.core._searcher import Unit
 from determined.lightning import _training_state
 from determined.lightning._library import pl
 
@@ -44,13 +44,8 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         self._checkpoint_epochs = checkpoint_epochs
         self._info = core_context.info
         self._chief = core_context.distributed.rank == 0
-        searcher = (self._info.trial.experiment_config.get("searcher") or {}) if self._info is not None else {}
         self._seed = self._info.trial.trial_seed if self._info is not None else 0
-        self._metric = searcher.get("metric")
-        self._unit = core_context.searcher.get_configured_units()
-        has_length = searcher.get("max_length") is not None
-        self._operations = iter(core_context.searcher.operations()) if has_length else None
-        self._operation: Any = None
+        self._operations = Operations(core_context)
         self._positions: list[_loader_position.Position] = []
         self._resumed: dict[str, Any] = {}
         self._generators: dict[str, Any] | None = None
@@ -114,7 +109,7 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
             _training_state.restore_metrics(pl_module, resumed["metrics"])
             if resumed["batches"] == 0:
                 _training_state.step_plateaus(trainer, self._values)
-        if self._operations is not None and not self._next_while_reached(trainer):
+        if self._operations.length is not None and not self._next_while_reached(trainer):
             trainer.should_stop = True
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
@@ -143,13 +138,13 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
             self._end()
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        needed = {self._metric, *(config.monitor for config in trainer.lr_scheduler_configs)}
+        needed = {self._operations.metric, *(config.monitor for config in trainer.lr_scheduler_configs)}
         self._values = {name: float(value) for name, value in trainer.callback_metrics.items() if name in needed}
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         epochs = trainer.current_epoch + 1
         self._report_progress(trainer, epochs)
-        reached = self._reached(trainer, epochs)
+        reached = self._operations.reached(self._done(trainer, epochs))
         preempted = self._core.preempt.should_preempt()
         if reached or preempted or (self._checkpoint_epochs and epochs % self._checkpoint_epochs == 0):
             self._save(trainer, pl_module, 0)
@@ -161,48 +156,33 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         self._ending = preempted  # when Lightning has logged the epoch
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
-        if self._resumed and self._operations is not None:  # nothing was left to train
+        if self._resumed and self._operations.length is not None:  # nothing was left to train
             self._values, self._resumed = dict(self._resumed["values"]), {}
             self._next_while_reached(trainer)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         if self._saved_at != trainer.global_step:
             self._save(trainer, pl_module, 0)
-        if self._reached(trainer, trainer.current_epoch):
+        if self._operations.reached(self._done(trainer, trainer.current_epoch)):
             self._next_while_reached(trainer, trainer.current_epoch)
 
     # The searcher.
 
     def _done(self, trainer: Any, epochs: int) -> int:
-        return epochs if self._unit is Unit.EPOCHS else int(trainer.global_step)
-
-    def _reached(self, trainer: Any, epochs: int) -> bool:
-        return self._operation is not None and self._done(trainer, epochs) >= self._operation.length
+        return int(self._operations.done(epochs, trainer.global_step))
 
     def _next_while_reached(self, trainer: Any, epochs: int | None = None) -> bool:
-        """Completes what is reached, and gets the next operation; False if there is none left."""
-        epochs = trainer.current_epoch if epochs is None else epochs
-        assert self._operations is not None
-        while self._operation is None or self._reached(trainer, epochs):
-            if self._operation is not None and self._chief:
-                if self._metric not in self._values:
-                    known = ", ".join(sorted(trainer.callback_metrics)) or "nothing"
-                    raise KeyError(
-                        f"searcher.metric is {self._metric!r}, but the validation logged {known}; log it in "
-                        "validation_step"
-                    )
-                self._operation.report_completed(self._values[self._metric])
-            self._operation = next(self._operations, None)
-            if self._operation is None:
-                return False
-        return True
+        done = self._done(trainer, trainer.current_epoch if epochs is None else epochs)
+        known = ", ".join(sorted(trainer.callback_metrics)) or "nothing"
+        missing = f"the validation logged {known}; log it in validation_step"
+        return self._operations.next_while_reached(done, self._values, missing)
 
     def _report_progress(self, trainer: Any, epochs: int) -> None:
         if not self._chief:
             return
-        if self._operation is not None:
-            self._operation.report_progress(self._done(trainer, epochs))
-        elif self._operations is None and (trainer.max_epochs or 0) > 0:
+        if self._operations.current is not None:
+            self._operations.current.report_progress(self._done(trainer, epochs))
+        elif self._operations.length is None and (trainer.max_epochs or 0) > 0:
             self._core.train.report_progress(min(1.0, epochs / trainer.max_epochs))
 
     # Checkpoints.

@@ -56,8 +56,7 @@ class DetCallback(transformers.TrainerCallback):  # type: ignore[misc]
         """The directory of the checkpoint from which ``trainer.train()`` resumes; None at the first run."""
         self._info = core_context.info
         self._chief = core_context.distributed.rank == 0
-        config = self._info.trial.experiment_config if self._info is not None else {}
-        self._operations = Operations(core_context, config.get("searcher") or {})
+        self._operations = Operations(core_context)
         self._operations.check(args)
         self._trainer: Any = None
         self._weights: str | None = None
@@ -110,7 +109,7 @@ class DetCallback(transformers.TrainerCallback):  # type: ignore[misc]
             self._trained_at = int(saved.get("trained_at", -1))
             self.last_checkpoint = None  # train() may be called again
         more = self._operations.begin()
-        while more and self._operations.reached(state):
+        while more and self._operations.reached_by(state):
             if self._validated_at != state.global_step and self._trainer.eval_dataset is not None:
                 self._trainer.evaluate()
             more = self._complete(state)
@@ -135,7 +134,7 @@ class DetCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._check(state, control, ended=True)
 
     def _check(self, state: Any, control: Any, *, ended: bool) -> None:
-        if ended and self._operations.reached(state):
+        if ended and self._operations.reached_by(state):
             self._completing = control.should_save = True
             if self._validated_at != state.global_step and self._trainer.eval_dataset is not None:
                 control.should_evaluate = True
@@ -165,7 +164,7 @@ class DetCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
     def _report_progress(self, state: Any) -> None:
         if self._operations.current is not None:
-            self._operations.current.report_progress(self._operations.done(state))
+            self._operations.current.report_progress(self._operations.done_by(state))
         elif self._operations.length is None:
             self.core_context.train.report_progress(min(1.0, state.global_step / state.max_steps))
 
@@ -209,7 +208,7 @@ class DetCallback(transformers.TrainerCallback):  # type: ignore[misc]
     def _advance(self, state: Any) -> bool:
         """Completes the operation, and gets the next; False if there is none left."""
         more = self._complete(state)
-        while more and self._operations.reached(state):
+        while more and self._operations.reached_by(state):
             more = self._complete(state)
         if not more:
             self._end_if_preempted()
