@@ -5,16 +5,14 @@
 #include <algorithm>
 #include <set>
 
+#include "det/elastic/occupancy.h"
 #include "det/elastic/per_task.h"
 
 namespace det::elastic {
 namespace {
 
 /// What of an allotment the decision is made of.
-struct Standing {
-  int joined = 0;  ///< of its nodes
-  bool busy = false;
-  Time idle_since{};    ///< the last of those that joined, where none is busy
+struct Standing : Occupancy {
   bool used = false;    ///< a request was packed into one of its nodes
   bool closed = false;  ///< its end is so near that nothing new starts there
   bool ending = false;  ///< … that what runs there looks for other nodes
@@ -58,31 +56,20 @@ class Planner {
       if (a.state == State::Running && !a.leaving && reached(leaves_at(limits_, a))) leaving_.insert(a.id);
     }
     standings_.resize(pool_.allotments.size());
-    std::map<std::string, std::size_t> places;
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
       const auto& a = allotment(i);
       auto& standing = standings_[i];
-      places[a.id] = i;
-      standing.idle_since = a.requested;
       standing.closed = !takes_work(a) || reached(closes_at(limits_, a));
       standing.ending = !takes_work(a) || reached(asks_ahead_at(limits_, pool_.waits, a));
       if (standing.ending && a.state == State::Running) ending_.insert(a.id);
     }
-    for (const auto& node : pool_.nodes) {
-      const auto place = places.find(node.allotment);
-      if (place == places.end()) continue;
-      auto& standing = standings_[place->second];
-      ++standing.joined;
-      if (node.idle_since)
-        standing.idle_since = std::max(standing.idle_since, *node.idle_since);
-      else
-        standing.busy = true;
+    count_nodes(pool_, standings_, [&](Standing& standing, const Node& node) {
       if (!standing.closed)
         there_.push_back({.free = node.free,
                           .owner = &standing,
                           .whole = node.idle_since.has_value(),
                           .agent = node.agent});
-    }
+    });
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
       if (standings_[i].closed) continue;
       for (int k = standings_[i].joined; k < allotment(i).nodes; ++k)
@@ -95,10 +82,10 @@ class Planner {
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
       const auto& a = allotment(i);
       if (a.state != State::Running) continue;
-      if ((a.leaving || standings_[i].closed) && all_idle(i))
+      if ((a.leaving || standings_[i].closed) && standings_[i].idle())
         release(i, "its time is almost over");
-      else if (standings_[i].joined == 0 && a.granted && now_ - *a.granted >= limits_.start_timeout * kSecond)
-        release(i, fmt::format("no agent has joined within {} s of its start", limits_.start_timeout));
+      else if (const auto why = why_nobody_joined(limits_, a, standings_[i], now_); !why.empty())
+        release(i, why);
     }
   }
 
@@ -112,8 +99,7 @@ class Planner {
         if (!pack_single(demand)) break;
         continue;
       }
-      const int nodes = (demand.slots + limits_.slots_per_node - 1) / limits_.slots_per_node;
-      if (!pack_gang(nodes)) break;
+      if (!pack_gang(nodes_for(limits_, demand))) break;
       if (pool_.in_order) break;  // what is behind it cannot start before it
     }
   }
@@ -127,7 +113,7 @@ class Planner {
       if (run.slots <= limits_.slots_per_node)
         pack_single(run);
       else
-        pack_gang((run.slots + limits_.slots_per_node - 1) / limits_.slots_per_node);
+        pack_gang(nodes_for(limits_, run));
     }
     ahead_ = false;
   }
@@ -205,16 +191,13 @@ class Planner {
     for (std::size_t i = 0; i < pool_.allotments.size() && short_of > 0; ++i) {
       if (!takes_work(allotment(i)) || standings_[i].used) continue;
       const bool waits = allotment(i).state != State::Running;
-      if (!waits && !all_idle(i)) continue;
+      if (!waits && !standings_[i].idle()) continue;
       release(i, fmt::format("a request for {} nodes needs its place", nodes));
       short_of -= allotment(i).nodes;
     }
   }
 
   // ---- what goes back ------------------------------------------------------
-
-  /// Whether some of its nodes have joined, and none runs anything.
-  bool all_idle(std::size_t place) const { return standings_[place].joined > 0 && !standings_[place].busy; }
 
   void give_back() {
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
@@ -223,7 +206,7 @@ class Planner {
       if (is_of_minimum(a)) continue;
       if (a.state != State::Running && now_ - a.requested >= kWithdrawAfter * kSecond)
         release(i, "nobody needs it any more");
-      else if (a.state == State::Running && all_idle(i) &&
+      else if (a.state == State::Running && standings_[i].idle() &&
                now_ - standings_[i].idle_since >= limits_.idle_timeout * kSecond)
         release(i, fmt::format("idle for {} s", limits_.idle_timeout));
     }

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "det/elastic/occupancy.h"
+
 namespace det::elastic {
 namespace {
 
@@ -23,36 +25,21 @@ class PerTask {
   }
 
  private:
-  struct Standing {
-    int joined = 0;
-    bool busy = false;
-    Time idle_since{};
+  struct Standing : Occupancy {
     bool open = false;    ///< its task may use it, or be about to
     bool ending = false;  ///< what runs there looks for other nodes
   };
   bool reached(const std::optional<Time>& time) const { return time && *time <= now_; }
 
   void count() {
-    std::map<std::string, std::size_t> places;
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
       const auto& a = pool_.allotments[i];
       nodes_ += a.nodes;
-      places[a.id] = i;
       of_task_[a.task].push_back(i);
-      standings_[i].idle_since = a.requested;
       if (a.state != State::Releasing && !a.joined) ++trying_[a.owner];
     }
-    for (const auto& node : pool_.nodes) {
-      const auto place = places.find(node.allotment);
-      if (place == places.end()) continue;
-      auto& standing = standings_[place->second];
-      ++standing.joined;
-      agents_[node.allotment].insert(node.agent);
-      if (node.idle_since)
-        standing.idle_since = std::max(standing.idle_since, *node.idle_since);
-      else
-        standing.busy = true;
-    }
+    count_nodes(pool_, standings_,
+                [&](const Standing&, const Node& node) { agents_[node.allotment].insert(node.agent); });
     for (const auto& run : pool_.running)
       if (!run.task.empty()) runs_[run.task] = &run;
   }
@@ -62,7 +49,6 @@ class PerTask {
     const auto& a = pool_.allotments[i];
     auto& standing = standings_[i];
     if (a.state == State::Releasing) return;
-    const bool idle = standing.joined > 0 && !standing.busy;
     const bool leaves = a.state == State::Running && reached(leaves_at(limits_, a));
     if (leaves && !a.leaving) decision_.leaving.push_back(a.id);
     const auto run = runs_.find(a.task);
@@ -72,25 +58,18 @@ class PerTask {
     if (runs_here) return;
     if (!pool_.tasks.contains(a.task))
       release(i, "its trial or task has ended");
-    else if (idle && !standing.open)
+    else if (standing.idle() && !standing.open)
       release(i, "its time is almost over");
-    else if (a.state == State::Running && standing.joined == 0 && a.granted &&
-             now_ - *a.granted >= limits_.start_timeout * kSecond)
-      release(i, fmt::format("no agent has joined within {} s of its start", limits_.start_timeout));
-    else if (idle && run == runs_.end() && standing.joined == a.nodes &&
+    else if (const auto why = why_nobody_joined(limits_, a, standing, now_); !why.empty())
+      release(i, why);
+    else if (standing.idle() && run == runs_.end() && standing.joined == a.nodes &&
              now_ - standing.idle_since >= limits_.idle_timeout * kSecond)
       release(i, fmt::format("its trial or task has not started within {} s", limits_.idle_timeout));
   }
 
-  int nodes_for(const Demand& demand) const {
-    return demand.slots <= limits_.slots_per_node
-               ? 1
-               : (demand.slots + limits_.slots_per_node - 1) / limits_.slots_per_node;
-  }
-
   bool serves(std::size_t i, const Demand& demand) const {
     const auto& a = pool_.allotments[i];
-    if (!standings_[i].open || a.nodes != nodes_for(demand)) return false;
+    if (!standings_[i].open || a.nodes != nodes_for(limits_, demand)) return false;
     const auto agents = agents_.find(a.id);
     return agents == agents_.end() || std::ranges::none_of(agents->second, [&](const std::string& agent) {
              return demand.blocked_agents.contains(agent);
@@ -113,7 +92,7 @@ class PerTask {
       }
       // Nobody overtakes one that the pool has no room for.
       if (!served && allowed && !full && !request(demand))
-        full = nodes_ + added_ + nodes_for(demand) > limits_.max_nodes;
+        full = nodes_ + added_ + nodes_for(limits_, demand) > limits_.max_nodes;
       if (full && decision_.why_not_more.empty())
         decision_.why_not_more =
             fmt::format("the pool has {} of at most {} nodes", nodes_ + added_, limits_.max_nodes);
@@ -146,7 +125,7 @@ class PerTask {
   }
 
   bool request(const Demand& demand) {
-    const int nodes = nodes_for(demand);
+    const int nodes = nodes_for(limits_, demand);
     if (nodes_ + added_ + nodes > limits_.max_nodes || decision_.requests.size() >= kAtOnceMax) return false;
     if (const auto failed = pool_.owner_failures.find(demand.owner);
         failed != pool_.owner_failures.end() && failed->second.count > 0) {
