@@ -41,14 +41,14 @@ bool over_tls() {
   return std::getenv("DET_TEST_TLS") != nullptr;
 }
 
-RunningServer::RunningServer(Handler handler, ServerOptions options) {
+RunningServer::RunningServer(Handler handler, ServerOptions options, std::uint16_t port) {
   if (over_tls() && !options.tls) {
     options.tls = tls_files().identity();
     ::setenv("DET_MASTER_CERT_FILE", tls_files().authority().c_str(), 1);
   }
   tls_ = options.tls != nullptr;
   server_ = std::make_unique<Server>(context_.get_executor(), std::move(handler), std::move(options));
-  const auto listening = server_->listen("127.0.0.1", 0);
+  const auto listening = server_->listen("127.0.0.1", port);
   EXPECT_TRUE(listening) << listening.error().message();
   port_ = server_->port();
   thread_ = std::thread([this] { context_.run(); });

@@ -22,7 +22,7 @@ bool over_tls();
 
 class RunningServer {
  public:
-  explicit RunningServer(Handler handler, ServerOptions options = {});
+  explicit RunningServer(Handler handler, ServerOptions options = {}, std::uint16_t port = 0);
   ~RunningServer();
 
   std::uint16_t port() const { return port_; }

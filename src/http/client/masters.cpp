@@ -55,11 +55,13 @@ asio::awaitable<Result<Reply>> Masters::request(Call call) {
   const auto self = shared_from_this();
   const auto closes = closes_;
   const auto start = std::chrono::steady_clock::now();
+  bool standby = false;  // once seen: it answers nothing in the moment in which it takes over
   while (true) {
     auto round = co_await ask_all(call);
-    const auto patience = round.standby ? options_.leader_patience
-                          : several()   ? options_.leader_patience / 5
-                                        : std::chrono::milliseconds(0);
+    standby = standby || round.standby;
+    const auto patience = standby     ? options_.leader_patience
+                          : several() ? options_.leader_patience / 5
+                                      : std::chrono::milliseconds(0);
     if (round.final || closes != closes_ || std::chrono::steady_clock::now() - start >= patience)
       co_return std::move(round.reply);
     asio::steady_timer pause(executor_, kPause);

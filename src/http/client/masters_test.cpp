@@ -14,8 +14,8 @@ using namespace test;
 
 /// A master that leads, or stands by and names one that does.
 struct FakeMaster {
-  explicit FakeMaster(bool leading = false)
-      : leads(leading), server([this](Request request) { return answer(std::move(request)); }) {}
+  explicit FakeMaster(bool leading = false, std::uint16_t port = 0)
+      : leads(leading), server([this](Request request) { return answer(std::move(request)); }, {}, port) {}
 
   asio::awaitable<Response> answer(Request request) {
     ++calls;
@@ -92,6 +92,24 @@ TEST(Client, WaitsUntilOneLeads) {
   });
   EXPECT_EQ(client.post("/b", "{}")->body, "POST /b 2");
   later.join();
+}
+
+TEST(Client, WaitsForAStandbyThatAnswersNothingWhileItTakesOver) {
+  auto standby = std::make_unique<FakeMaster>();
+  const auto url = standby->server.url();
+  ClientOptions options;
+  options.leader_patience = 2s;  // a fifth of it where no standby was seen
+  Client client({nowhere(), url}, options);
+  std::thread later([&] {
+    EXPECT_TRUE(eventually([&] { return standby->calls >= 2; }));
+    standby.reset();
+    std::this_thread::sleep_for(600ms);
+    standby = std::make_unique<FakeMaster>(true, url.port);
+  });
+  const auto reply = client.get("/a");
+  later.join();
+  ASSERT_TRUE(reply) << reply.error().message();
+  EXPECT_EQ(reply->body, "GET /a");
 }
 
 TEST(Client, LeavesAMasterThatIsFrozenForTheOneThatLeads) {
