@@ -43,7 +43,11 @@ void Importer::experiment(const SourceRow& row) {
   if (!mark && target_.store().experiment(mapped.record.id))
     return target_.left_out("experiments", "the master here has given its id to another experiment", key);
 
-  std::vector<TrialRecord> trials;
+  struct Taken {
+    TrialRecord record;
+    const SourceRow* row;
+  };
+  std::vector<Taken> trials;
   for (const auto& of_trial : rows) {
     const auto trial_id = of_trial.integer("id").value_or(0);
     const auto found = tasks.find(trial_id);
@@ -56,17 +60,21 @@ void Importer::experiment(const SourceRow& row) {
     if (!mark && target_.store().trial(trial->id))
       return target_.left_out("experiments", "the master here has given the id of a trial to another one",
                               key);
-    trials.push_back(*std::move(trial));
+    trials.push_back({*std::move(trial), &of_trial});
   }
   std::string metric;
   if (const auto* searcher = mapped.record.config.if_contains("searcher"); searcher && searcher->is_object())
     metric = json::text_member(searcher->get_object(), "metric");
   experiments_[id] = metric;
-  for (const auto& trial : trials) {
+  std::map<std::string, const TrialRecord*> trial_of_task;
+  for (const auto& [trial, of_trial] : trials) {
     trials_[trial.id.value()] = id;
     task_of_[trial.id.value()] = trial.task_id;
     if (const auto found = tasks.find(trial.id.value()); found != tasks.end())
-      for (const auto& task : found->second) tasks_[task] = trial.task_id;
+      for (const auto& task : found->second) {
+        tasks_[task] = trial.task_id;
+        trial_of_task[task] = &trial;
+      }
   }
   if (mapped.was_running)
     target_.changed("experiments",
@@ -82,22 +90,18 @@ void Importer::experiment(const SourceRow& row) {
   changes.emplace_back(PutExperiment{mapped.record});
   if (mapped.external_id)
     changes.emplace_back(PutUnmanaged{{mapped.record.id, TrialId{}, *mapped.external_id}});
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    changes.emplace_back(PutTrial{trials[i]});
+  for (const auto& [trial, of_trial] : trials) {
+    changes.emplace_back(PutTrial{trial});
     if (mapped.external_id)
-      changes.emplace_back(PutUnmanaged{{mapped.record.id, trials[i].id, rows[i].text("external_trial_id")}});
-    for (const auto& of_trial : rows)
-      if (of_trial.integer("id") == trials[i].id.value())
-        if (auto metadata = of_trial.object("metadata"); !metadata.empty())
-          changes.emplace_back(SetTrialMetadata{trials[i].id, std::move(metadata)});
+      changes.emplace_back(PutUnmanaged{{mapped.record.id, trial.id, of_trial->text("external_trial_id")}});
+    if (auto metadata = of_trial->object("metadata"); !metadata.empty())
+      changes.emplace_back(SetTrialMetadata{trial.id, std::move(metadata)});
   }
   std::map<std::int64_t, std::int64_t> runs;
   for (const auto& allocation : allocations)
-    for (const auto& trial : trials)
-      if (const auto found = tasks.find(trial.id.value());
-          found != tasks.end() &&
-          std::ranges::find(found->second, allocation.text("task_id")) != found->second.end())
-        changes.emplace_back(PutAllocation{to_allocation(allocation, trial, ++runs[trial.id.value()])});
+    if (const auto found = trial_of_task.find(allocation.text("task_id")); found != trial_of_task.end())
+      changes.emplace_back(
+          PutAllocation{to_allocation(allocation, *found->second, ++runs[found->second->id.value()])});
   target_.put("experiments", key, digest.text(), std::move(changes));
   target_.imported("experiments");
   target_.imported("trials", static_cast<std::int64_t>(trials.size()));

@@ -144,6 +144,19 @@ TEST_F(PostgresImport, SaysWhatWasLeftOutAndWhy) {
   EXPECT_THAT(to_text(*report), HasSubstr("deleted in the original cluster (3)"));
 }
 
+TEST_F(PostgresImport, ATrialThatIsLeftOutTakesNothingFromTheOthers) {
+  server.execute("original", R"sql(
+    ALTER TABLE runs ALTER COLUMN state TYPE text;
+    INSERT INTO runs (id, experiment_id, state, start_time, hparams) VALUES (9, 4, 'OF_LATER', now(), '{}');
+  )sql");
+  const auto report = *import_into(into);
+  EXPECT_EQ(why(report, "trials"), "its state is 'OF_LATER';");
+  const auto unmanaged = open()->unmanaged();
+  ASSERT_EQ(unmanaged.size(), 2u);
+  EXPECT_EQ(unmanaged[1].trial, TrialId(14));
+  EXPECT_EQ(unmanaged[1].external_id, "cell-3");
+}
+
 TEST_F(PostgresImport, RepeatedTakesOnlyWhatIsNew) {
   ASSERT_TRUE(import_into(into));
   {

@@ -21,10 +21,6 @@ std::int64_t milliseconds() {
       .count();
 }
 
-bool is_postgres(const std::string& place) {
-  return place.starts_with("postgres://") || place.starts_with("postgresql://");
-}
-
 void add_note(std::vector<ImportNote>& notes, std::string_view what, const std::string& why,
               const std::string& example, std::int64_t count) {
   for (auto& note : notes) {
@@ -45,17 +41,13 @@ std::string setting_of(std::string_view kind, const std::string& id) {
 
 Result<std::unique_ptr<ImportTarget>> ImportTarget::open(const ImportOptions& options) {
   std::unique_ptr<Store> store;
-  if (is_postgres(options.into)) {
-    const auto begun = std::chrono::steady_clock::now();
-    const auto patience = kFreeLockPatience + std::chrono::seconds(1);
-    auto opened =
-        open_postgres({.target = options.into,
-                       .holder = "det import-determined",
-                       .on_stall = options.on_stall,
-                       .on_wait = nullptr,
-                       .give_up = [=] { return std::chrono::steady_clock::now() - begun > patience; }});
-    if (!opened && opened.error().code() == ErrorCode::Unavailable &&
-        std::chrono::steady_clock::now() - begun > patience)
+  if (is_postgres_url(options.into)) {
+    const auto give_up = once_another_leads();
+    auto opened = open_postgres({.target = options.into,
+                                 .holder = "det import-determined",
+                                 .on_stall = options.on_stall,
+                                 .give_up = give_up});
+    if (!opened && opened.error().code() == ErrorCode::Unavailable && give_up())
       return failed_precondition("a master uses the database that is to be filled; stop all masters first");
     if (!opened) return tl::unexpected(std::move(opened).error());
     store = *std::move(opened);
@@ -131,7 +123,7 @@ void ImportTarget::flush() {
 }
 
 void ImportTarget::analyze() {
-  if (is_postgres(options_.into))
+  if (is_postgres_url(options_.into))
     PostgresConnection(options_.into, PostgresConnection::Mode::Write).execute("ANALYZE");
 }
 
