@@ -106,7 +106,7 @@ std::string with_password(std::string target) {
 }
 
 Result<void> check_database(const std::string& target) {
-  if (target.starts_with("postgres://") || target.starts_with("postgresql://")) return {};
+  if (store::is_postgres_url(target)) return {};
   return invalid_argument(
       "--db is '{}'; it must be the URL of a PostgreSQL database: postgres://USER@HOST:PORT/NAME. Without "
       "--db "

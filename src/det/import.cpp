@@ -10,6 +10,7 @@
 #include "det/det/commands.h"
 #include "det/det/database.h"
 #include "det/det/paths.h"
+#include "det/store/store.h"
 
 namespace det::commands {
 namespace {
@@ -66,8 +67,7 @@ int import_determined(std::vector<std::string> arguments) {
   app.add_flag("--json", json, "Print the report as JSON");
   app.add_flag("-q,--quiet", quiet, "Show no progress");
   if (const auto code = parse(app, std::move(arguments))) return *code;
-  if (options.into.starts_with("postgres://") || options.into.starts_with("postgresql://"))
-    options.into = with_password(options.into);
+  if (store::is_postgres_url(options.into)) options.into = with_password(options.into);
   ProgressLine line;
   if (!quiet)
     options.progress = [&](std::string_view what, std::int64_t done, std::int64_t all) {

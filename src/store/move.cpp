@@ -1,6 +1,5 @@
 #include "det/store/move.h"
 
-#include <chrono>
 #include <filesystem>
 
 #include "det/store/move_tables.h"
@@ -15,8 +14,6 @@ namespace det::store {
 
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr std::string_view kSqlite = "sqlite:";
 
 bool is_sqlite(const std::string& place) {
@@ -29,7 +26,7 @@ std::filesystem::path file_of(const std::string& place) {
 
 Result<void> check_places(const std::string& from, const std::string& to) {
   for (const auto& place : {from, to})
-    if (!is_sqlite(place) && !place.starts_with("postgres://") && !place.starts_with("postgresql://"))
+    if (!is_sqlite(place) && !is_postgres_url(place))
       return invalid_argument(
           "'{}' must be sqlite:DIRECTORY, the directory of a master, or postgres://USER@HOST:PORT/NAME",
           place);
@@ -77,11 +74,7 @@ class PostgresSide {
 Result<PostgresSide> open_postgres_side(const std::string& target) {
   DET_TRY(auto connection, connect_postgres(target));
   make_leadership_tables(*connection);
-  const auto begun = std::chrono::steady_clock::now();
-  const LeadershipOptions options{.holder = "det migrate", .on_wait = nullptr, .give_up = [&] {
-                                    return std::chrono::steady_clock::now() - begun > kFreeLockPatience + 1s;
-                                  }};
-  const auto epoch = lead(*connection, options);
+  const auto epoch = lead(*connection, {.holder = "det migrate", .give_up = once_another_leads()});
   if (!epoch)
     return failed_precondition("{}: a master uses this database; stop all masters first",
                                shown_target(connection->handle()));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "det/base/error.h"
@@ -254,6 +255,9 @@ struct SqliteOptions {
 /// Opens or creates the database, holds a lock on it, and brings its schema up to date. The
 /// destructor finishes what is queued; while the disk is full it gives up what was not acknowledged.
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
+
+/// Whether a text names a database on a server, not a directory.
+bool is_postgres_url(std::string_view place);
 
 struct PostgresOptions {
   std::string target;   ///< postgres://USER@HOST:PORT/NAME, as libpq takes it

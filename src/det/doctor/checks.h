@@ -19,7 +19,7 @@ struct Facts {
   std::optional<bool> torch_sees_gpu;  ///< asked only where there is a GPU
 
   int gpus = 0;  ///< of the driver
-  std::string compiler, cmake, git, sshd;
+  std::string compiler, git, sshd;
 
   int port = 8080;
   std::string port_user;  ///< "a Determined master 0.39.0", "another program"; empty: the port is free

@@ -85,6 +85,11 @@ COMMIT;
 )sql");
 }
 
+std::function<bool()> once_another_leads() {
+  return
+      [until = Clock::now() + kFreeLockPatience + std::chrono::seconds(1)] { return Clock::now() > until; };
+}
+
 Result<std::int64_t> lead(PostgresConnection& connection, const LeadershipOptions& options) {
   Successor successor(read_beats(connection), Clock::now());
   if (take_lock(connection)) return begin_epoch(connection, options);

@@ -31,6 +31,10 @@ struct LeadershipOptions {
   std::function<bool()> give_up{};
 };
 
+/// A `give_up` for programs that fill a database which no master may use: it lets a leader that has just gone
+/// be noticed, and no more.
+std::function<bool()> once_another_leads();
+
 /// The tables that leaders use; they are no part of the schema that both databases share.
 void make_leadership_tables(PostgresConnection& connection);
 /// Waits until this process leads, and gives its epoch. The lock belongs to the session of `connection`.

@@ -122,6 +122,10 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& target, WriterOp
   }
 }
 
+bool is_postgres_url(std::string_view place) {
+  return place.starts_with("postgres://") || place.starts_with("postgresql://");
+}
+
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options) {
   WriterOptions writer;
   writer.on_stall = std::move(options.on_stall);
