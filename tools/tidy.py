@@ -219,7 +219,7 @@ def build_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
             (root / name).read_text() for name in names if re.fullmatch(rf"{folder}/\w+/CMakeLists\.txt", name)
         )
         for name in names:
-            if re.fullmatch(rf"{folder}/(\w+/)?\w+\.cpp", name) and name.rsplit("/", 1)[1] not in listed + rooms:
+            if re.fullmatch(rf"{folder}/(\w+/)*\w+\.cpp", name) and name.rsplit("/", 1)[1] not in listed + rooms:
                 yield Complaint(name, 1, "is built by nobody", f"list it in {build}, or delete it")
         deps = re.search(r"\bDEPS\s+([a-z_ \n]+)", listed)
         for dep in deps[1].split() if deps else []:
@@ -280,11 +280,11 @@ def named_tests(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
 
 
 def named_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
-    """Links of pages, and paths in backquotes, that lead nowhere: `src/…`, or `folder/file.cpp` from anywhere."""
+    """Links and paths in backquotes that lead nowhere: `src/…`, `folder/file.cpp`; in READMEs also `file.cpp`."""
     known = {name for file in names for name in (file, *map(str, pathlib.PurePosixPath(file).parents))}
     tails = {"/".join(name.split("/")[first:]) for name in known for first in range(name.count("/") + 1)}
     roots = tuple({name.split("/")[0] + "/" for name in names if "/" in name})
-    remedy = "name the file as it is called now"
+    remedy = "correct its name"
     for page in (name for name in names if name.endswith(".md")):
         text = (root / page).read_text("utf-8", "replace")
         for match in re.finditer(r"\]\(([\w./-]+)(?:#[^)\s]*)?\)", text):
@@ -294,6 +294,11 @@ def named_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
             path = match[1].rstrip("/")
             ours = match[1].startswith(roots) or pathlib.PurePosixPath(path).suffix in CODE | {".md"}
             if ours and path not in tails:
+                yield Complaint(page, line_at(text, match.start()), f"`{match[1]}` is no file", remedy)
+        if not page.endswith("README.md"):
+            continue
+        for match in re.finditer(r"`([\w-]+\.(?:cpp|h|py|ts|tsx|mjs))`", text):
+            if match[1] not in tails:
                 yield Complaint(page, line_at(text, match.start()), f"`{match[1]}` is no file", remedy)
 
 
