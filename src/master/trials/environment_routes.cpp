@@ -159,7 +159,7 @@ void add_environment_routes(http::Router& router, Services& s) {
       [&s](Context c, ReportRequest r) { return add(s, std::move(c), std::move(r)); },
       Doc{.summary = "Report the environment of a process, once for each run and rank",
           .tag = "Trial processes",
-          .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
+          .errors = {ErrorCode::NotFound, ErrorCode::Gone, ErrorCode::AlreadyExists}});
   router.add<OfTrial, EnvironmentsReply>(
       Verb::Get, "/api/v1/trials/{trialId}/environment",
       [&s](Context, OfTrial q) { return list(s, std::move(q)); },
