@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import circles
+import coroutines
 
 PURE = (
     "base",
@@ -135,59 +136,6 @@ def impurities(name: str, text: str) -> Iterator[Complaint]:
             yield Complaint(name, line_at(text, match.start()), f"{module} is pure: `{match[0].strip()}`", remedy)
 
 
-def expression_after(text: str, start: int, *, within_parentheses: bool) -> str:
-    """From `start` to the end of the statement, or to the parenthesis that closes the condition around it."""
-    depth = 0
-    for position in range(start, len(text)):
-        character = text[position]
-        if character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-            if depth < 0 and (within_parentheses or character == "}"):
-                return text[start:position]
-        elif character == ";" and depth <= 0:
-            return text[start:position]
-    return text[start:]
-
-
-def condition_around(text: str, position: int) -> bool:
-    """Whether `position` is inside the condition of an `if`, `while` or `switch`; a declaration before it is none."""
-    if text[position + len(expression_after(text, position, within_parentheses=True)) :][:1] == ";":
-        return False
-    depth = 0
-    for index in range(position - 1, -1, -1):
-        character = text[index]
-        if character in ")]}":
-            depth += 1
-        elif character in "([{":
-            depth -= 1
-            if depth < 0:
-                depth = 0
-                if character == "{":
-                    return False
-                if re.search(r"\b(if( constexpr)?|while|switch)\s*$", text[max(0, index - 20) : index]):
-                    return True
-        elif character == ";" and depth == 0:
-            return False
-    return False
-
-
-def coroutine_traps(name: str, text: str) -> Iterator[Complaint]:
-    for match in re.finditer(r"\bco_await\b", text):
-        line, condition = line_at(text, match.start()), condition_around(text, match.start())
-        rest = expression_after(text, match.end(), within_parentheses=condition)
-        if re.search(r"[(,=\s]\[[\w&=,*\s.:()]*\]\s*(\([^()]*\)\s*)?(mutable\b|noexcept\b|->|\{)", rest):
-            yield Complaint(name, line, "a lambda literal in an expression with co_await",
-                            "name the closure first: g++ 12 destroys it twice")  # fmt: skip
-        elif re.search(r"[\w>]\{|[(,]\s*\{", rest):
-            yield Complaint(name, line, "a braced value in an expression with co_await",
-                            "name the value first: g++ 12 destroys it twice")  # fmt: skip
-        if condition:
-            yield Complaint(name, line, "co_await in a condition",
-                            "name its result first: g++ 12 miscompiles the temporary")  # fmt: skip
-
-
 def names_of_tests(name: str, text: str) -> Iterator[Complaint]:
     remedy = "say in a sentence what holds: StoppedTrialIsNeverStoppedAgain, test_a_stopped_trial_stays_stopped"
     if name.endswith(".cpp"):
@@ -241,7 +189,8 @@ def check_text(name: str, text: str) -> Iterator[Complaint]:
         if name.startswith("src/") and name.count("/") > 1:
             yield from included_modules(name, text)
             yield from impurities(name, code)
-        yield from coroutine_traps(name, code)
+        for position, what, remedy in coroutines.traps(code):
+            yield Complaint(name, line_at(text, position), what, remedy)
     yield from names_of_tests(name, text)
 
 
