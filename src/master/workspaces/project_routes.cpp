@@ -264,7 +264,9 @@ void add_project_routes(http::Router& router, Services& s) {
   router.add<ProjectMoveRequest, Empty>(
       Verb::Post, "/api/v1/projects/{projectId}/move",
       [&s](Context c, ProjectMoveRequest r) { return move(s, std::move(c), r); },
-      Doc{.summary = "Move a project to another workspace", .tag = tag, .errors = refusals});
+      Doc{.summary = "Move a project to another workspace",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition, ErrorCode::AlreadyExists}});
   router.add<PutNotesRequest, NotesReply>(
       Verb::Put, "/api/v1/projects/{projectId}/notes",
       [&s](Context c, PutNotesRequest r) { return put_notes(s, std::move(c), std::move(r)); },

@@ -281,7 +281,9 @@ void add_workspace_routes(http::Router& router, Services& s) {
   router.add<WorkspacePatchRequest, WorkspaceReply>(
       Verb::Patch, "/api/v1/workspaces/{id}",
       [&s](Context c, WorkspacePatchRequest r) { return patch(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Change a workspace", .tag = tag, .errors = refusals});
+      Doc{.summary = "Change a workspace",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition, ErrorCode::AlreadyExists}});
   router.add<ById, WorkspaceDeleteReply>(
       Verb::Delete, "/api/v1/workspaces/{id}", [&s](Context c, ById q) { return remove(s, std::move(c), q); },
       Doc{.summary = "Delete a workspace with all projects and experiments in it",
