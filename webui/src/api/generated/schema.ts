@@ -9825,6 +9825,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly postExperimentsContinue: {
@@ -15470,6 +15479,15 @@ export interface operations {
             };
             /** @description NotFound */
             readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description AlreadyExists */
+            readonly 409: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -23084,6 +23102,15 @@ export interface operations {
             };
             /** @description NotFound */
             readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description AlreadyExists */
+            readonly 409: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
