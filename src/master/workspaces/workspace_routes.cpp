@@ -97,8 +97,7 @@ asio::awaitable<Result<WorkspaceListReply>> list(Services& s, Context context, L
   const Sight sight(s, context.principal, access::Permission::ViewWorkspace);
   for (const auto& [id, record] : s.workspaces.all()) {
     if (!sight.workspace(id.value())) continue;
-    if (!mentions(record.name, q.name)) continue;
-    if (record.name.find(q.name_case_sensitive) == std::string::npos) continue;
+    if (!q.name_case_sensitive.empty() && record.name != q.name_case_sensitive) continue;
     if (q.archived && record.archived != *q.archived) continue;
     if (q.pinned && s.workspaces.pinned(user->id, id).has_value() != *q.pinned) continue;
     if (!q.user_ids.empty() &&
@@ -106,6 +105,7 @@ asio::awaitable<Result<WorkspaceListReply>> list(Services& s, Context context, L
       continue;
     found.push_back(to_object(s, record, counts, user->id));
   }
+  keep_named(found, q.name);
   std::stable_sort(found.begin(), found.end(), [&](const WorkspaceObject& a, const WorkspaceObject& b) {
     return q.sort_by == "SORT_BY_NAME" ? to_lower(a.name) < to_lower(b.name) : a.id < b.id;
   });

@@ -9576,7 +9576,7 @@ export interface operations {
                 readonly userIds?: readonly number[];
                 /** @description Only archived entries (true), or only others (false). */
                 readonly archived?: boolean;
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description Only entries whose description contains this text. */
                 readonly description?: string;
@@ -12906,7 +12906,7 @@ export interface operations {
     readonly getModels: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description Only entries whose description contains this text. */
                 readonly description?: string;
@@ -18518,7 +18518,7 @@ export interface operations {
     readonly getTemplates: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -21724,7 +21724,7 @@ export interface operations {
                 readonly active?: boolean;
                 /** @description Only administrators (true), or only other users (false). */
                 readonly admin?: boolean;
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -22787,9 +22787,9 @@ export interface operations {
     readonly getWorkspaces: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
-                /** @description Only entries whose name contains this text with the same case. */
+                /** @description Only the entry with this name, in upper and lower case as given. */
                 readonly nameCaseSensitive?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -23341,7 +23341,7 @@ export interface operations {
     readonly getWorkspacesIdProjects: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
