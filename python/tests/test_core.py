@@ -79,9 +79,8 @@ def test_a_command_or_a_notebook_knows_where_it_runs_and_that_it_is_no_trial(
     assert (info.task_type, info.user_data, info.latest_checkpoint) == ("NOTEBOOK", {"path": "/d"}, None)
     with pytest.raises(RuntimeError, match=r"is a NOTEBOOK; get_cluster_info\(\).trial"):
         _ = info.trial
-    with core.init(
-        checkpoint_storage=tmp_path / "checkpoints"
-    ) as context:  # as outside: there is no experiment to report to
+    # As outside: there is no experiment to report to.
+    with core.init(checkpoint_storage=tmp_path / "checkpoints") as context:
         context.train.report_training_metrics(1, {"loss": 1})
     assert master.told == []
 

@@ -64,9 +64,6 @@ Result<ProjectRecord> find_project(Services& s, ProjectId id);
 
 /// The ids of `names` ("me" too), for filters; -1 for who does not exist.
 std::vector<UserId> ids_of(Services& s, const std::any& principal, const std::vector<std::string>& names);
-/// Whether `text` contains `part`, whatever the case.
-bool mentions(const std::string& text, const std::string& part);
-
 /// Leaves the entries with this name; if none has it, those that differ in upper and lower case only. The
 /// empty name is that of all.
 template <class Object>
