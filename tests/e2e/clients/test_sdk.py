@@ -3,16 +3,9 @@
 import json
 
 import pytest
-from cluster import HERE, Cluster
+from cluster import HERE
 from sdk import SHORT, run_python
 from sdk_programs import MORE_OF_A_TRIAL, PEOPLE_AND_PLACES
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("sdk") / "cluster").start()
-    yield it
-    it.end()
 
 
 @pytest.fixture(scope="module")

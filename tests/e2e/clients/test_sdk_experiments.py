@@ -5,15 +5,8 @@ import shutil
 import subprocess
 
 import pytest
-from cluster import HERE, Cluster
+from cluster import HERE
 from sdk import SHORT, popen_python, run_python
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("sdk") / "cluster").start()
-    yield it
-    it.end()
 
 
 def test_the_commit_of_a_submission_is_remembered(cluster, tmp_path):
