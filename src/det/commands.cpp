@@ -26,6 +26,7 @@
 #include "det/det/database.h"
 #include "det/det/paths.h"
 #include "det/det/slurm_up.h"
+#include "det/det/upgrade.h"
 #include "det/http/url.h"
 #include "det/master/checkpoints/undo_settings.h"
 #include "det/master/identity/security_settings.h"
@@ -279,6 +280,8 @@ int serve(master::MasterOptions options, const std::function<void(master::Master
     if (!store) return failed(store.error());
     if (*store == nullptr) return 0;  // stopped while another master led
     options.store = std::move(*store);
+  } else if (const auto kept = back_up_before_upgrade(options.directory); !kept) {
+    return failed(kept.error());
   }
   asio::io_context context(1);
   auto opened = master::Master::open(context.get_executor(), std::move(options));

@@ -187,7 +187,8 @@ def gpu_flags(torch: pathlib.Path) -> list[str] | None:
 
 def key(toolchain: Toolchain) -> str:
     """A name for all that decides what comes out."""
-    digest = hashlib.blake2b(repr((__version__, toolchain)).encode(), digest_size=16)
+    told = repr((__version__, toolchain._replace(compiler="")))
+    digest = hashlib.blake2b(told.encode(), digest_size=16)
     for path in (pathlib.Path(toolchain.compiler), toolchain.torch / "lib/libtorch_cpu.so"):
         path = path.resolve()
         digest.update(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode())
