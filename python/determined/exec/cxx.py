@@ -29,6 +29,7 @@ CLANG_NEWEST, CLANG_OLDEST = 23, 14
 CLANG_OLD_NAMES = 17  # the last that names templates as the g++ does that compiles LibTorch
 KEPT = 4  # compiled runtimes; about 10 MB each
 ERRORS_SHOWN = 5
+LOOK = 0.2  # seconds between two looks of a warm worker
 
 SOURCES = pathlib.Path(__file__).parents[1] / "cxx"
 LIBRARIES = SOURCES.parents[1] / "determined_cpp.libs"  # auditwheel's
@@ -54,14 +55,17 @@ def main() -> None:
         print(f"det-trial {__version__}")
         return
     try:
-        program = str(runtime() / "bin" / "det-trial")
+        program = str(runtime(compile_it=arguments != ["warm"]) / "bin" / "det-trial")
     except (CannotCompile, OSError) as error:
         sys.exit(str(error))
     os.execv(program, [program, *arguments])
 
 
-def runtime() -> pathlib.Path:
-    """The directory of the compiled runtime, which is compiled now if it was not yet."""
+def runtime(compile_it: bool) -> pathlib.Path:
+    """The directory of the compiled runtime, which is compiled now if it was not yet.
+
+    An agent's warm worker waits instead: the trial that was started with it compiles, and its log shows how.
+    """
     if not (SOURCES / "sources.txt").exists():
         raise CannotCompile(
             f"this installation of determined-cpp has no sources of the C++ runtime ({SOURCES}); "
@@ -71,18 +75,24 @@ def runtime() -> pathlib.Path:
     place = cache_directory() / "runtime"
     place.mkdir(parents=True, exist_ok=True)
     name = key(toolchain)
+    made = place / name
+    agent = os.getppid()
+    while not compile_it and not made.exists():
+        time.sleep(LOOK)
+        if os.getppid() != agent:
+            sys.exit(0)
+    if made.exists():
+        os.utime(made)
+        return made
     with (place / f"{name}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             say("waiting for another process that compiles the C++ runtime")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        made = place / name
-        if made.exists():
-            os.utime(made)
-            return made
-        build(toolchain, place / f"{name}.partial")
-        (place / f"{name}.partial").rename(made)
+        if not made.exists():
+            build(toolchain, place / f"{name}.partial")
+            (place / f"{name}.partial").rename(made)
     keep_newest(place)
     return made
 

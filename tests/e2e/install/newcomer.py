@@ -41,7 +41,7 @@ class Newcomer:
     def shell(self, script, code=0, **variables):
         """What a script prints; it must end with ``code``."""
         shell = subprocess.Popen(
-            ["timeout", "400", "bash", "-ec", script],
+            ["/usr/bin/timeout", "400", "/bin/bash", "-ec", script],
             cwd=self.home,
             env=self.variables | variables,
             text=True,
