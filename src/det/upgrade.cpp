@@ -43,10 +43,11 @@ Result<void> back_up_before_upgrade(const fs::path& directory) {
   if (version == 0 || version >= newest) return {};
   const auto target = free_name(database, version);
   if (auto copied = store::back_up_sqlite(database, target); !copied)
-    return tl::unexpected(std::move(copied.error())
-                              .within(fmt::format("cannot back up the database before its upgrade from schema "
-                                                  "version {} to {}",
-                                                  version, newest)));
+    return tl::unexpected(
+        std::move(copied.error())
+            .within(fmt::format("cannot back up the database before its upgrade from schema "
+                                "version {} to {}",
+                                version, newest)));
   spdlog::info("upgrading the database from schema version {} to {}; {} is a copy of it as it was", version,
                newest, target.string());
   return {};

@@ -1,8 +1,8 @@
 """``det-trial`` in an environment that the wheel is installed in: the program of trials in C++.
 
 The wheel has one half of the C++ runtime compiled, and the half that includes LibTorch as sources, because LibTorch's
-binary interface differs between versions. The first trial compiles them against the PyTorch of this environment, and the
-user's cache keeps the result. The compiled program then takes the place of this process.
+binary interface differs between versions. The first trial compiles them against the PyTorch of this environment, and
+the user's cache keeps the result. The compiled program then takes the place of this process.
 """
 
 from __future__ import annotations

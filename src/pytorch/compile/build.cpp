@@ -286,9 +286,10 @@ Result<std::variant<fs::path, BuildFailure>> Build::run() {
   }
   if (cmake()) {
     if (!toolchain_.cmake)
-      return fail(ErrorCode::FailedPrecondition,
-                  "the entrypoint is built by CMake, and cmake was not found on this machine; install it there "
-                  "(apt-get install cmake, or pip install cmake)");
+      return fail(
+          ErrorCode::FailedPrecondition,
+          "the entrypoint is built by CMake, and cmake was not found on this machine; install it there "
+          "(apt-get install cmake, or pip install cmake)");
   } else if (auto made = make_header(); !made) {
     return tl::unexpected(made.error());
   }

@@ -64,7 +64,9 @@ class Newcomer:
             for (before, command), (after, _) in zip(self.commands, self.commands[1:])
             if command
         ]
-        return "\n".join([*rows, f"{self.commands[-1][0] - self.commands[0][0]:6.1f} s  from nothing to a trained model"])
+        return "\n".join(
+            [*rows, f"{self.commands[-1][0] - self.commands[0][0]:6.1f} s  from nothing to a trained model"]
+        )
 
     def install(self):
         """The environment, without a page's words."""
@@ -112,4 +114,3 @@ class Newcomer:
             if shutil.which(name):
                 (place / name).symlink_to(shutil.which("ccache"))
         self.variables["PATH"] = f"{place}:{self.variables['PATH']}"
-
