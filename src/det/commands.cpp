@@ -488,15 +488,13 @@ int agent(std::vector<std::string> arguments) {
   if (is_pilot) {  // nobody comes back to what it kept
     std::error_code ignored;
     std::filesystem::remove_all(directory, ignored);
-    std::filesystem::remove(directory.string() + ".pem",
-                            ignored);  // beside it: tasks do not see the directory
+    std::filesystem::remove(directory.string() + ".pem", ignored);  // beside it, unseen by tasks
   }
   return code;
 }
 
 int shim(std::vector<std::string> arguments) {
-  if (arguments.size() != 1) return 2;
-  return agent::run_shim(arguments[0]);
+  return arguments.size() == 1 ? agent::run_shim(arguments[0]) : 2;
 }
 
 }  // namespace det::commands

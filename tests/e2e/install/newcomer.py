@@ -1,5 +1,6 @@
 """Somebody with an empty home, and an environment that only the wheel of tools/release is installed in."""
 
+import itertools
 import shutil
 import subprocess
 import time
@@ -61,7 +62,7 @@ class Newcomer:
         """How long each command of a page took, and all."""
         rows = [
             f"{after - before:6.1f} s  {command}"
-            for (before, command), (after, _) in zip(self.commands, self.commands[1:])
+            for (before, command), (after, _) in itertools.pairwise(self.commands)
             if command
         ]
         return "\n".join(

@@ -91,10 +91,8 @@ def test_a_trial_that_the_old_release_paused_goes_on_and_ends_with_the_same_weig
     """Its twin ran from beginning to end under the old release."""
     upgraded.run("experiment", "activate", "2")
     upgraded.wait_for_state(2, "COMPLETED")
-    weights = [
-        dict(upgraded.metrics(upgraded.trial_of(id)["id"], "validation"))[300]["validation_metrics"]["weights"]
-        for id in (1, 2)
-    ]
+    reports = [dict(upgraded.metrics(upgraded.trial_of(id)["id"], "validation"))[300] for id in (1, 2)]
+    weights = [report["validation_metrics"]["weights"] for report in reports]
     assert weights[0] == weights[1]
 
 

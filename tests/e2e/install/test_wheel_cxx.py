@@ -1,4 +1,4 @@
-"""Trials in C++ from the wheel: the C++ runtime is compiled against the environment's own PyTorch at the first trial."""
+"""Trials in C++ from the wheel: the first one compiles the C++ runtime against the environment's own PyTorch."""
 
 import re
 import shutil
