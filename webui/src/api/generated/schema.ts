@@ -8064,6 +8064,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Aborted */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly getAudit: {
@@ -8315,6 +8324,24 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description AlreadyExists */
+            readonly 409: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -9549,7 +9576,7 @@ export interface operations {
                 readonly userIds?: readonly number[];
                 /** @description Only archived entries (true), or only others (false). */
                 readonly archived?: boolean;
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description Only entries whose description contains this text. */
                 readonly description?: string;
@@ -9791,6 +9818,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -12870,7 +12906,7 @@ export interface operations {
     readonly getModels: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description Only entries whose description contains this text. */
                 readonly description?: string;
@@ -15450,6 +15486,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description AlreadyExists */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly putProjectsProjectIdNotes: {
@@ -15682,6 +15727,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -16954,6 +17008,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description Aborted */
             readonly 410: {
                 headers: {
@@ -17120,6 +17183,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -18446,7 +18518,7 @@ export interface operations {
     readonly getTemplates: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -20189,6 +20261,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description AlreadyExists */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly postTrialsTrialIdCheckpointsBegin: {
@@ -20315,6 +20396,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description Aborted */
             readonly 410: {
                 headers: {
@@ -20430,6 +20520,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -20676,6 +20775,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -20941,6 +21049,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description Aborted */
             readonly 410: {
                 headers: {
@@ -21060,6 +21177,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -21331,6 +21457,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description AlreadyExists */
             readonly 409: {
                 headers: {
@@ -21396,6 +21531,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -21580,7 +21724,7 @@ export interface operations {
                 readonly active?: boolean;
                 /** @description Only administrators (true), or only other users (false). */
                 readonly admin?: boolean;
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -22643,9 +22787,9 @@ export interface operations {
     readonly getWorkspaces: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
-                /** @description Only entries whose name contains this text with the same case. */
+                /** @description Only the entry with this name, in upper and lower case as given. */
                 readonly nameCaseSensitive?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -22965,6 +23109,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description AlreadyExists */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly postWorkspacesIdArchive: {
@@ -23188,7 +23341,7 @@ export interface operations {
     readonly getWorkspacesIdProjects: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
