@@ -68,9 +68,6 @@ TEST(SlurmText, TheScriptStartsAPilotOnEachNodeAndHasNothingSecret) {
   EXPECT_THAT(script, Not(HasSubstr("SECRET")));
   settings.gpus = true;
   EXPECT_THAT(slurm_script(settings, kPilot, kRequest), Not(HasSubstr("--slots")));
-  EXPECT_THAT(script, Not(HasSubstr("--no-warm-worker")));
-  settings.limits.granularity = elastic::Granularity::Task;
-  EXPECT_THAT(slurm_script(settings, kPilot, kRequest), HasSubstr("--no-warm-worker")) << "for one trial";
 }
 
 TEST(SlurmText, ReadsTheListOfJobs) {
