@@ -115,7 +115,11 @@ elastic::Pool Cluster::elastic_pool(const PoolSettings& settings) const {
   }
   add_running(settings, pool);
   for (const auto& [id, agent] : agents_) {
-    if (!agent.connected || agent.allotment.empty() || agent.resource_pool != settings.name) continue;
+    if (agent.allotment.empty() || agent.resource_pool != settings.name) continue;
+    if (!agent.connected) {
+      ++pool.lost[agent.allotment];
+      continue;
+    }
     elastic::Node node{
         .agent = id, .allotment = agent.allotment, .slots = static_cast<int>(agent.slots.size())};
     const auto& held = planner_.allocations_on(id);
@@ -278,9 +282,9 @@ Outcome Cluster::on(const AllotmentClaimed& event, Step&) {
 
 std::string Cluster::machines_awaited(const std::string& pool, const std::string& task) const {
   const auto& settings = this->pool(pool);
-  std::map<std::string, int> joined;
+  std::map<std::string, int> joined;  // also those that were lost since
   for (const auto& [id, agent] : agents_)
-    if (agent.connected && !agent.allotment.empty()) ++joined[agent.allotment];
+    if (!agent.allotment.empty()) ++joined[agent.allotment];
   int count = 0, others = 0;
   std::string reason;
   for (const auto& [id, allotment] : allotments_) {

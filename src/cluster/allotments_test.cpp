@@ -126,6 +126,20 @@ TEST_F(Allotments, ATrialWhoseMachineIsLostRunsAgainWithoutCountingARestart) {
   EXPECT_NE(cluster().allotment("2"), nullptr);
 }
 
+TEST_F(Allotments, AMachineWhoseAgentIsLostIsReplacedAlthoughItsEngineTakesItForOneThatRuns) {
+  const auto first = run_trial();
+  pass(100);
+  handle(AgentLost{"1-0"});
+  EXPECT_NE(bench_.allocation(), first);
+  pass(1);
+  EXPECT_EQ(cluster().allotment("1")->state, State::Releasing);
+  EXPECT_EQ(cluster().allotment("1")->why_released, "its agent was lost");
+  ASSERT_NE(cluster().allotment("2"), nullptr);
+  join("2-0", "2");
+  EXPECT_EQ(allocation().record.shares.front().agent, "2-0");
+  EXPECT_EQ(cluster().trial(TrialId{1})->record.restarts, 0);
+}
+
 TEST_F(Allotments, AJobThatIsRequeuedGivesItsTrialBackAndMayBeClaimedAgain) {
   const auto first = run_trial();
   handle(AllotmentClaimed{"1", 0, "secret"});
