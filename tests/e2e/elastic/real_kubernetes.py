@@ -1,9 +1,9 @@
-"""Kubernetes' own API server, scheduler and controllers over etcd; the kubelets are a thread that runs pods as processes.
+"""Kubernetes' own API server, scheduler and controllers over etcd; a thread runs pods as processes.
 
     python tests/e2e/elastic/real_kubernetes.py     builds them from their Go modules: 8 minutes on two processors
 
 Tests use them where they were built, and where Debian's package etcd-server is. A node has two CPUs, so that the
-scheduler puts one pod on it. Access is by RBAC: `provider` has the rights of the Role in deploy/kubernetes and no others.
+scheduler puts one pod on it. Access is by RBAC: `provider` has the rights of the Role in deploy/kubernetes alone.
 """
 
 import contextlib
@@ -205,7 +205,7 @@ class RealKubernetes(KubernetesCluster):
                 self.call("DELETE", f"/api/v1/namespaces/default/pods/{name}", at_once)
 
     def _say_alive(self, name):
-        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now[:19] + "Z"}
         self.call("PATCH", f"/api/v1/nodes/{name}/status", {"status": {"conditions": [ready]}})
         leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"

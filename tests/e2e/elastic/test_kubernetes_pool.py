@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 
+import kubernetes_validate
 import pytest
 from cluster import BINARY, wait_until
 from engine_pool import NOISY, RANKS, SLOW, EngineCluster
@@ -53,6 +54,7 @@ def test_the_token_is_in_a_secret_that_belongs_to_the_pod(cluster, kubernetes):
     id = cluster.create(NOISY, *SLOW)
     cluster.wait_for_state(id, "RUNNING")
     (pod,) = [pod for pod in cluster.pods() if pod["status"]["phase"] == "Running"]
+    kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
     assert "det_pilot_" not in json.dumps(pod)
     assert pod["spec"]["restartPolicy"] == "Never"
     name = pod["metadata"]["labels"]["determined-allotment"]

@@ -110,7 +110,7 @@ def test_each_trial_is_a_job_of_its_own_where_the_user_wants_it(slurm, home):
 
 
 @pytest.mark.parametrize(
-    "options, words",
+    ("options", "words"),
     [
         ("--granularity node", "--granularity: node not in {pool,task}"),
         ("--granularity task --min-nodes 1", "min_nodes is 1; it must be 0 with granularity: task"),
