@@ -126,6 +126,30 @@ TEST_F(Allotments, ATrialWhoseMachineIsLostRunsAgainWithoutCountingARestart) {
   EXPECT_NE(cluster().allotment("2"), nullptr);
 }
 
+TEST_F(Allotments, MachinesThatEndBeforeTrialsCouldSaveAreNotRequestedInAStorm) {
+  bench_.submit();
+  pass(1);
+  int requested = 0;
+  for (int second = 0; second < 300; ++second) {
+    std::vector<std::pair<std::string, elastic::Allotment>> there(cluster().allotments().begin(),
+                                                                  cluster().allotments().end());
+    for (const auto& [id, allotment] : there) {
+      if (allotment.state == State::Requested) {
+        ++requested;
+        handle(AllotmentReported{
+            .id = id, .running = true, .engine_id = id, .ends = Time{bench_.clock + 60 * kSecond}});
+        join(id + "-0", id);
+      } else if (allotment.state == State::Releasing) {
+        handle(AllotmentEnded{id, "job " + id + " ended: CANCELLED"});
+      }
+    }
+    pass(1);
+  }
+  EXPECT_LT(requested, 10);
+  EXPECT_EQ(cluster().failures("default").why,
+            "it would have ended 60 s after its start, and trials leave 120 s before the end (grace_period)");
+}
+
 TEST_F(Allotments, AMachineWhoseAgentIsLostIsReplacedAlthoughItsEngineTakesItForOneThatRuns) {
   const auto first = run_trial();
   pass(100);

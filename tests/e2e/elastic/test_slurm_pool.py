@@ -7,6 +7,7 @@ import pytest
 from browser import walk
 from cluster import wait_until
 from engine_pool import NOISY, RANKS, SLOW
+from prometheus_client.parser import text_string_to_metric_families
 from slurm_pool import ENDED, SlurmCluster, cluster_of
 
 
@@ -108,6 +109,24 @@ def test_an_unknown_partition_is_refused_at_the_start(slurm, tmp_path):
     cluster = SlurmCluster(tmp_path, slurm, partition="nope")
     with pytest.raises(AssertionError, match="resource pool default: Slurm: Partition nope not found"):
         cluster.start_master()
+
+
+def test_a_partition_whose_limit_no_trial_fits_is_refused_at_the_start(slurm, tmp_path):
+    cluster = SlurmCluster(tmp_path, slurm, partition="short", grace_period="2m")
+    words = "jobs of partition short end after 60 s; that must be longer than grace_period, which is 120 s"
+    with pytest.raises(AssertionError, match=words):
+        cluster.start_master()
+
+
+def test_the_figures_for_prometheus_are_those_of_the_pool(cluster):
+    id = cluster.create(NOISY, *SLOW)
+    cluster.wait_for_state(id, "RUNNING")
+    families = {family.name: family for family in text_string_to_metric_families(cluster.text("/metrics"))}
+    nodes = {sample.labels["state"]: sample.value for sample in families["det_provider_nodes"].samples}
+    assert nodes == {"requested": 0, "pending": 0, "running": 1, "leaving": 0}
+    assert [sample.value for sample in families["det_provider_failures"].samples] == [0]
+    assert families["det_provider_calls"].samples[0].value > 0
+    cluster.wait_for_state(id, "COMPLETED")
 
 
 def test_a_master_killed_while_it_submits_leaves_no_orphan(slurm, tmp_path, undisturbed):
