@@ -123,6 +123,26 @@ def test_a_master_that_is_frozen_is_left_for_the_one_that_leads(start: Start, mo
         assert time.monotonic() - began < 10
 
 
+def test_a_master_whose_connection_broke_gets_no_second_call_before_it_answers(start: Start) -> None:
+    standby, methods = start(), []
+    with socket.create_server(("127.0.0.1", 0)) as dying:  # takes connections, and breaks each once a call was sent
+
+        def die() -> None:
+            while True:
+                connection, _ = dying.accept()
+                with connection:
+                    methods.append(connection.recv(65536).split()[0])
+                    standby.leads = methods.count(b"GET") > 1
+
+        threading.Thread(target=die, daemon=True).start()
+        standby.leader = f"http://127.0.0.1:{dying.getsockname()[1]}"
+        session = Session(f"{standby.leader},{standby.url}")
+        with pytest.raises(errors.MasterNotFoundException):
+            session.post("/x")  # the dying one may have done it
+        assert session.post("/x") == {"port": standby.server_port}
+        assert methods == [b"POST", b"GET", b"GET"]
+
+
 def test_a_leader_is_believed_only_where_it_can_be() -> None:
     masters = Masters(["https://a:1"], None)
     masters.move("http://b:1")

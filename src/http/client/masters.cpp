@@ -90,6 +90,7 @@ asio::awaitable<Masters::Round> Masters::ask_all(const Call& call) {
       co_return Round{std::move(made.reply), true, false};  // a person has to do something
     } else if (made.sent && (made.answered || !idempotent(call.method))) {
       if (current_ == at) current_ = (at + 1) % pools_.size();
+      broken_.insert(at);
       co_return Round{std::move(made.reply), true, false};  // it may have been done
     } else if (!failure) {
       failure = std::move(made.reply);
@@ -113,6 +114,12 @@ asio::awaitable<Attempt> Masters::attempt(std::size_t at, const Call& call) {
   using namespace asio::experimental::awaitable_operators;
   const auto pool = pools_[at];
   if (!several()) co_return co_await pool->request(call);
+  if (broken_.contains(at)) {
+    // The system of a killed process may take one more connection, and breaks it once a call was sent.
+    auto answered = co_await health(at);
+    if (!answered) co_return Attempt{std::move(answered), false, false};
+    broken_.erase(at);
+  }
   auto first = co_await (pool->request(call) || another_leader(at));
   if (first.index() == 0) co_return std::move(std::get<0>(first));
   current_ = std::get<1>(first);
@@ -128,14 +135,18 @@ asio::awaitable<std::size_t> Masters::another_leader(std::size_t than) {
     co_await timer.async_wait(asio::use_awaitable);
     for (std::size_t i = 0; i < pools_.size(); ++i) {
       if (i == than) continue;
-      Call question;
-      question.path = "/health";
-      question.timeout = std::chrono::milliseconds(1'000);
-      const auto pool = pools_[i];
-      const auto answered = co_await pool->request(std::move(question));
-      if (answered.reply && answered.reply->ok()) co_return i;
+      if (const auto answered = co_await health(i); answered && answered->ok()) co_return i;
     }
   }
+}
+
+asio::awaitable<Result<Reply>> Masters::health(std::size_t at) {
+  Call question;
+  question.path = "/health";
+  question.timeout = std::chrono::milliseconds(1'000);
+  const auto pool = pools_[at];
+  auto made = co_await pool->request(std::move(question));
+  co_return std::move(made.reply);
 }
 
 void Masters::close() {

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "det/http/client/client_pool.h"
@@ -36,6 +37,7 @@ class Masters : public std::enable_shared_from_this<Masters> {
   asio::awaitable<Round> ask_all(const Call& call);
   asio::awaitable<Attempt> attempt(std::size_t at, const Call& call);
   asio::awaitable<std::size_t> another_leader(std::size_t than);
+  asio::awaitable<Result<Reply>> health(std::size_t at);
   /// The place of the leader that a master at `by` names, which may be a new one.
   std::optional<std::size_t> named_leader(const Reply& reply, const Url& by);
   bool several() const { return pools_.size() > 1; }
@@ -45,6 +47,7 @@ class Masters : public std::enable_shared_from_this<Masters> {
   std::deque<std::shared_ptr<ClientPool>> pools_;
   std::size_t given_;  // the first ones were given; others were named
   std::size_t current_ = 0;
+  std::set<std::size_t> broken_;  // whose connection broke under a call: they are asked before they get another
   std::uint64_t closes_ = 0;
 };
 

@@ -131,6 +131,31 @@ TEST(Client, LeavesAMasterThatIsFrozenForTheOneThatLeads) {
   EXPECT_EQ(posts.post("/b", "{}")->body, "POST /b 2");
 }
 
+TEST(Client, GivesAMasterWhoseConnectionBrokeNoSecondCallBeforeItAnswers) {
+  if (over_tls()) return;  // nobody shakes hands there
+  Listener dying;          // takes connections, and breaks each once a call was sent
+  Url url;
+  url.host = "127.0.0.1";
+  url.port = dying.port();
+  FakeMaster standby;
+  standby.leader = url.text();
+  std::string methods;
+  std::thread dies([&] {
+    for (int i = 0; i < 3; ++i) {
+      auto taken = dying.accept();
+      methods += taken.read_until("\r\n\r\n").substr(0, 4);
+      standby.leads = i == 2;
+    }
+  });
+  ClientOptions options;
+  options.leader_patience = 5s;
+  Client client({url, standby.server.url()}, options);
+  EXPECT_FALSE(client.post("/b", "{}"));  // the dying one may have done it
+  EXPECT_EQ(client.post("/b", "{}")->body, "POST /b 2");
+  dies.join();
+  EXPECT_EQ(methods, "POSTGET GET ");
+}
+
 TEST(Client, ReadsSeveralAddresses) {
   EXPECT_EQ(text_of(*parse_urls("a, https://b:1/p,a:8080,")), "http://a:8080,https://b:1/p");
   EXPECT_FALSE(parse_urls(""));

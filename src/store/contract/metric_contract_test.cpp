@@ -110,6 +110,29 @@ TEST_P(MetricContract, AChangedValueIsRefusedAndTheFirstStays) {
   EXPECT_EQ(shown(1), R"(training/100/1:{"loss":0.5,"acc":0.9} )");
 }
 
+TEST_P(MetricContract, OfReportsCommittedTogetherOnlyThoseThatContradictAreRefused) {
+  commit(AddMetrics{report(1, 1, "training", 20, {{"loss", 20.0}})});
+  commit(AddMetrics{report(1, 1, "training", 30, {{"loss", 30.0}})});
+  std::vector<std::int64_t> refused;
+  std::vector<Change> changes;
+  const auto put = [&](std::int64_t batches, double loss) {
+    changes.emplace_back(AddMetrics{report(1, 1, "training", batches, {{"loss", loss}}),
+                                    [&, batches](const Error&) { refused.push_back(batches); }});
+  };
+  for (int batches = 1; batches <= 100; ++batches) put(batches, batches == 30 ? -1 : batches);  // 20: repeated
+  put(40, 40);
+  put(50, -1);
+  store->commit(std::move(changes), [] {});
+  store->flush();
+  EXPECT_THAT(refused, testing::ElementsAre(30, 50));
+  const auto stored = store->metrics({.trial = TrialId(1)});
+  ASSERT_EQ(stored.size(), 100u);
+  for (const auto& r : stored)
+    EXPECT_EQ(json::to_double(r.avg_metrics.at("loss")), static_cast<double>(r.batches));
+  const auto summary = store->summary_metrics(TrialId(1)).at("avg_metrics").at("loss").get_object();
+  EXPECT_EQ(json::to_int64(summary.at("count")), 100);
+}
+
 TEST_P(MetricContract, ALaterRunReplacesTheReportOfAnEarlierOne) {
   commit(AddMetrics{report(1, 1, "training", 100, {{"loss", 0.5}, {"acc", 0.1}})});
   EXPECT_EQ(add(report(1, 2, "training", 100, {{"loss", 0.25}})), "");

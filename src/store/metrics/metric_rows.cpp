@@ -1,8 +1,12 @@
 #include "det/store/metrics/metric_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <span>
 
 #include "det/store/metrics/metric_summary.h"
+#include "det/store/sql/batches.h"
 
 namespace det::store {
 
@@ -155,26 +159,43 @@ void MetricWriter::add(const AddMetrics& add) {
     }
     begun = report.run_id;
   }
-  auto body = encode_body(report);
-  Query(connection_, R"sql(
-INSERT INTO metrics (trial_id, metric_group, batches, run_id, report_time, body)
-VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT DO NOTHING
-)sql")
-      .bind(report.trial_id, report.group, report.batches, report.run_id, report.report_time, Bytes{body})
-      .run();
-  added_.push_back({&add, std::move(body), connection_.count_changes()});
+  added_.push_back({&add, encode_body(report)});
+  if (connection_.dialect().rows_at_once == 1) insert_added();
+}
+
+void MetricWriter::insert_added() {
+  constexpr auto kInsert =
+      "INSERT INTO metrics (trial_id, metric_group, batches, run_id, report_time, body) VALUES ";
+  constexpr auto kRow = "(?, ?, ?, ?, ?, ?)";
+  constexpr auto kIfNew = " ON CONFLICT DO NOTHING";
+  static const auto one = fmt::format("{}{}{}", kInsert, kRow, kIfNew);
+  const auto first = batches_.empty() ? 0 : batches_.back().from + batches_.back().rows;
+  for_each_batch(connection_, added_.size() - first, [&](std::size_t from, std::size_t rows) {
+    Query query(connection_, rows == 1 ? one : fmt::format("{}{}{}", kInsert, repeated(kRow, rows), kIfNew));
+    for (std::size_t i = first + from; i < first + from + rows; ++i) {
+      const auto& report = added_[i].change->record;
+      query.bind(report.trial_id, report.group, report.batches, report.run_id, report.report_time,
+                 Bytes{added_[i].body});
+    }
+    query.run();
+    batches_.push_back({first + from, rows, connection_.count_changes()});
+  });
 }
 
 void MetricWriter::settle() {
+  insert_added();
   if (added_.empty()) return;
+  const auto added = std::exchange(added_, {});
   std::vector<Curve> grown;
-  for (const auto& [add, body, inserted] : std::exchange(added_, {}))
-    if (connection_.changes_of(inserted) == 0) {
-      if (const auto merged = merge_into_stored(add->record, body); !merged) refuse(*add, merged.error());
-    } else if (note_new_row(add->record)) {
-      grown.push_back({add->record.trial_id, add->record.group});
+  for (const auto& [from, rows, inserted] : std::exchange(batches_, {})) {
+    const bool all_new = connection_.changes_of(inserted) == static_cast<std::int64_t>(rows);
+    for (const auto& [add, body] : std::span(added).subspan(from, rows)) {
+      if (!all_new)  // which of them were there is not known: a new one agrees with itself
+        if (const auto merged = merge_into_stored(add->record, body); !merged) refuse(*add, merged.error());
+      if ((all_new || rows > 1) && note_new_row(add->record))
+        grown.push_back({add->record.trial_id, add->record.group});
     }
+  }
   // Only now: new rows that sums cover are taken for late ones above.
   for (const auto& curve : grown) {
     auto& unsummed = unsummed_[curve];
@@ -285,6 +306,7 @@ void MetricWriter::forget() {
   unsummed_.clear();
   begun_.clear();
   added_.clear();
+  batches_.clear();
   refusals_.clear();
 }
 

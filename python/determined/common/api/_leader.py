@@ -32,6 +32,7 @@ class Masters:
         self._given = len(urls)
         self._trust = trust
         self._current = 0
+        self._broken: set[str] = set()
 
     @property
     def url(self) -> str:
@@ -53,6 +54,11 @@ class Masters:
 
     def open(self, timeout: float) -> http.client.HTTPConnection:
         """Connects to the current address. Raises OSError."""
+        if self.several and self.url in self._broken:
+            # The system of a killed process may take one more connection, and breaks it once a call was sent.
+            if self._answer(self.url) is None:
+                raise ConnectionAbortedError(f"the connection to {self.url} broke, and it does not answer yet")
+            self._broken.discard(self.url)
         link = self.unopened(min(timeout, _CONNECT_SECONDS) if self.several else timeout)
         link.connect()
         link.timeout = timeout
@@ -61,7 +67,9 @@ class Masters:
         return link
 
     def leave(self, url: str) -> None:
-        """Goes to the next address, unless another one than this is the current one by now."""
+        """Goes to the next address, unless another one than this is the current one by now: the connection to this one
+        broke, so it has to answer a question before it gets another call."""
+        self._broken.add(url)
         if self.url == url:
             self.move()
 
@@ -98,12 +106,16 @@ class Masters:
                 raise TimeoutError("timed out")
 
     def _leads(self, url: str) -> bool:
+        return self._answer(url) == 200
+
+    def _answer(self, url: str) -> int | None:
+        """The status with which this master says whether it leads; None if it does not answer."""
         link = self._unopened(url, 1.0)
         try:
             link.request("GET", urllib.parse.urlsplit(url).path + "/health")
-            return link.getresponse().status == 200
+            return link.getresponse().status
         except (OSError, http.client.HTTPException):
-            return False
+            return None
         finally:
             link.close()
 
