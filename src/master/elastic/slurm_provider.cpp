@@ -54,6 +54,10 @@ class Slurm final : public Provider {
     return jobs;
   }
 
+  std::string log_of(const std::string& name) const override {
+    return fmt::format("{}/{}.log", pilot_.log_dir, name);
+  }
+
   Result<void> cancel(const std::vector<EngineJob>& jobs) override {
     std::map<std::string, std::vector<std::string>> by_user;
     for (const auto& job : jobs) by_user[job.user].push_back(job.id);

@@ -1,5 +1,6 @@
 """Trials on machines that a real Slurm gives: they come when somebody waits, go when nobody does, and lose nothing."""
 
+import pathlib
 import re
 import time
 
@@ -35,6 +36,11 @@ def test_nothing_secret_is_in_the_job(cluster, slurm):
     words = " ".join(words for _, words in slurm.calls())
     for text in (shown, script, words):
         assert "det_pilot_" not in text and "det_node_" not in text
+    (allotment,) = [each for each in cluster.allotments() if each["engineId"] == str(job.id)]
+    log = pathlib.Path(allotment["log"]).read_text()
+    assert "is connected to" in log
+    assert "det_pilot_" not in log
+    assert "det_node_" not in log
     cluster.run("experiment", "kill", id)
 
 
@@ -72,7 +78,11 @@ def test_the_engines_words_reach_whoever_waits(cluster, slurm, tmp_path):
         cluster.wait_for_no_allotment()
         id = cluster.create(NOISY)
         cluster.wait_for_reason(id, r"waits for 1 node of Slurm partition main \(job \d+ is pending: PartitionDown\)")
-        assert "PartitionDown" in cluster.run("resource-pool", "describe", "default")
+        shown = cluster.run("resource-pool", "describe", "default")
+        assert "PartitionDown" in shown
+        (allotment,) = cluster.allotments()
+        assert allotment["engineId"] in shown
+        assert allotment["log"] in shown
         wait_until(lambda: len(cluster.get("resource-pools/default/provider")["history"]) > 1, "a chart")
         facts = {"provider": "Slurm partition main", "reason": "PartitionDown", "asks": r"0 running, 1 requested"}
         walk(cluster, facts, tmp_path, DET_PARTS="machines")
