@@ -162,14 +162,16 @@ void add_allotment_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/allotments/{allotmentId}/claim",
       [&s](Context c, AllotmentClaim r) { return claim(s, std::move(c), std::move(r)); },
       Doc{.summary = "Exchange the token of an allotment for that of the agent of one of its nodes",
-          .tag = tag});
+          .tag = tag,
+          .errors = {ErrorCode::Gone}});
   router.add<ProviderQuery, ProviderReply>(
       Verb::Get, "/api/v1/resource-pools/{resourcePoolName}/provider",
       [&s](Context, ProviderQuery q) -> asio::awaitable<Result<ProviderReply>> {
         co_return describe_provider(s, q.resource_pool_name);
       },
       Doc{.summary = "Get the provider of a resource pool, its machines, and their number over time",
-          .tag = tag});
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
   router.add<AllotmentsQuery, AllotmentsReply>(
       Verb::Get, "/api/v1/allotments",
       [&s](Context, AllotmentsQuery q) -> asio::awaitable<Result<AllotmentsReply>> {

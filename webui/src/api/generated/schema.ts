@@ -8065,6 +8065,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Aborted */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly getAudit: {
@@ -8316,6 +8325,24 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description AlreadyExists */
+            readonly 409: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -9550,7 +9577,7 @@ export interface operations {
                 readonly userIds?: readonly number[];
                 /** @description Only archived entries (true), or only others (false). */
                 readonly archived?: boolean;
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description Only entries whose description contains this text. */
                 readonly description?: string;
@@ -9792,6 +9819,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -12871,7 +12907,7 @@ export interface operations {
     readonly getModels: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description Only entries whose description contains this text. */
                 readonly description?: string;
@@ -15451,6 +15487,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description AlreadyExists */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly putProjectsProjectIdNotes: {
@@ -15683,6 +15728,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -16955,6 +17009,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description Aborted */
             readonly 410: {
                 headers: {
@@ -17121,6 +17184,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -18447,7 +18519,7 @@ export interface operations {
     readonly getTemplates: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -20190,6 +20262,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description AlreadyExists */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly postTrialsTrialIdCheckpointsBegin: {
@@ -20316,6 +20397,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description Aborted */
             readonly 410: {
                 headers: {
@@ -20431,6 +20521,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -20677,6 +20776,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -20942,6 +21050,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description Aborted */
             readonly 410: {
                 headers: {
@@ -21061,6 +21178,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -21332,6 +21458,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description AlreadyExists */
             readonly 409: {
                 headers: {
@@ -21397,6 +21532,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -21581,7 +21725,7 @@ export interface operations {
                 readonly active?: boolean;
                 /** @description Only administrators (true), or only other users (false). */
                 readonly admin?: boolean;
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -22644,9 +22788,9 @@ export interface operations {
     readonly getWorkspaces: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
-                /** @description Only entries whose name contains this text with the same case. */
+                /** @description Only the entry with this name, in upper and lower case as given. */
                 readonly nameCaseSensitive?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -22966,6 +23110,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description AlreadyExists */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly postWorkspacesIdArchive: {
@@ -23189,7 +23342,7 @@ export interface operations {
     readonly getWorkspacesIdProjects: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "det/base/text.h"
+#include "det/master/elastic/engines/slurm_text.h"
 #include "det/master/elastic/provider.h"
 #include "det/master/elastic/run_program.h"
-#include "det/master/elastic/slurm_text.h"
 
 namespace det::master {
 namespace {

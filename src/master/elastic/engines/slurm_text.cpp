@@ -1,4 +1,4 @@
-#include "det/master/elastic/slurm_text.h"
+#include "det/master/elastic/engines/slurm_text.h"
 
 #include <fmt/format.h>
 

@@ -2,10 +2,10 @@
 
 #include <filesystem>
 
+#include "det/master/elastic/engines/ray_text.h"
 #include "det/master/elastic/line_program.h"
 #include "det/master/elastic/pilot_bundle.h"
 #include "det/master/elastic/provider.h"
-#include "det/master/elastic/ray_text.h"
 #include "elastic_programs_files.h"
 
 namespace det::master {

@@ -5,10 +5,10 @@
 #include <map>
 
 #include "det/base/text.h"
+#include "det/master/elastic/engines/ssh_text.h"
 #include "det/master/elastic/pilot_bundle.h"
 #include "det/master/elastic/provider.h"
 #include "det/master/elastic/run_program.h"
-#include "det/master/elastic/ssh_text.h"
 
 namespace det::master {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "det/base/text.h"
 #include "det/http/client/client.h"
-#include "det/master/elastic/kube_text.h"
+#include "det/master/elastic/engines/kube_text.h"
 #include "det/master/elastic/provider.h"
 
 namespace det::master {
