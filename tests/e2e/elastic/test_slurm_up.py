@@ -99,8 +99,8 @@ def test_each_trial_is_a_job_of_its_own_where_the_user_wants_it(slurm, home):
         det up --slurm --partition main --granularity task --grace-period 1m --dir master > up.log 2>&1 &
         until [ -e master/environment ]; do sleep 0.1; done
         . master/environment
-        det experiment create model/const.yaml model --config {shlex.quote(search)} -f
-        det experiment list
+        det experiment create model/const.yaml model --config {shlex.quote(search)}
+        det experiment wait 1
         """,
     )
     assert "COMPLETED" in said
