@@ -38,10 +38,11 @@ struct AllotmentObject {
   std::optional<Time> granted, ends;
   std::vector<std::string> agents;
   std::string task_id;  ///< for which alone it is
+  std::string log;      ///< where the output of its agents is: a file, or a command
 };
 BOOST_DESCRIBE_STRUCT(AllotmentObject, (),
                       (id, resource_pool, provider, nodes, nodes_joined, state, engine_id, reason, requested,
-                       granted, ends, agents, task_id))
+                       granted, ends, agents, task_id, log))
 struct AllotmentsReply {
   std::vector<AllotmentObject> allotments;
 };
@@ -94,6 +95,7 @@ AllotmentObject object_of(Services& s, const elastic::Allotment& allotment) {
                          .task_id = allotment.task};
   for (const auto& [id, agent] : cluster.agents())
     if (agent.allotment == allotment.id && agent.connected) object.agents.push_back(id);
+  if (s.provisioner != nullptr) object.log = s.provisioner->log_of(allotment.pool, allotment.id);
   object.nodes_joined = static_cast<std::int32_t>(object.agents.size());
   return object;
 }

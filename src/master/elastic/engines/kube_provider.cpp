@@ -79,6 +79,10 @@ class Kubernetes final : public Provider {
     return jobs;
   }
 
+  std::string log_of(const std::string& name) const override {
+    return fmt::format("kubectl logs {}", kube_pod_name(name, 0));
+  }
+
   Result<void> cancel(const std::vector<EngineJob>& jobs) override {
     for (const auto& job : jobs)
       if (auto done = remove(job.name, std::max(1, pods_[job.name])); !done) return done;

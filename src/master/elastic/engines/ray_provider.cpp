@@ -49,6 +49,10 @@ class Ray final : public Provider {
     return jobs;
   }
 
+  std::string log_of(const std::string& name) const override {
+    return fmt::format("{}/{}.NODE.log", pilot_.log_dir, name);
+  }
+
   Result<void> cancel(const std::vector<EngineJob>& jobs) override {
     json::array list;
     for (const auto& job : jobs) list.push_back({{"name", job.name}, {"id", job.id}});

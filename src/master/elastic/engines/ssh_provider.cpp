@@ -91,6 +91,10 @@ class Ssh final : public Provider {
     return id;
   }
 
+  std::string log_of(const std::string& name) const override {
+    return fmt::format("~/.local/state/det/pilots/{}.NODE.log", name);
+  }
+
   Result<void> cancel(const std::vector<EngineJob>& jobs) override {
     for (const auto& job : jobs)
       for (auto& host : hosts_) end(host, job.name);

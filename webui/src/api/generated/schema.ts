@@ -4116,6 +4116,7 @@ export interface components {
             readonly ends?: string;
             readonly agents: readonly string[];
             readonly taskId: string;
+            readonly log: string;
         };
         readonly AllotmentsReply: {
             readonly allotments: readonly components["schemas"]["AllotmentObject"][];
