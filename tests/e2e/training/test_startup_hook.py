@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from cluster import HERE, PYTHON, REPOSITORY, Cluster
+from cluster import HERE, PYTHON, REPOSITORY, Cluster, wait_until
 
 sys.path.insert(0, str(REPOSITORY / "python" / "tests" / "processes"))
 from test_requirements import wheel
@@ -47,5 +47,5 @@ def test_a_trial_has_what_its_hook_installed_and_the_agents_python_does_not(clus
     id = cluster.create(definition, "--config", f"entrypoint={entrypoint}", *length)
     cluster.wait_for_state(id, "COMPLETED")
     assert "tiny 1.5 said" in cluster.log_text(id)
-    assert not list(cluster.agent_directory.rglob("tiny.py")), "they are removed with the task"
+    wait_until(lambda: not list(cluster.agent_directory.rglob("tiny.py")), "the removal of the task's packages")
     assert subprocess.run([PYTHON, "-c", "import tiny"], capture_output=True, check=False).returncode == 1
