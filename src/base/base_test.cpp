@@ -204,7 +204,7 @@ TEST(Json, ANameThatStandsTwiceIsNamedWhereTheTextComesFromOutside) {
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code(), ErrorCode::InvalidArgument);
     EXPECT_EQ(parsed.error().message(),
-              "\"lr\" stands twice in one object; which of the two counts cannot be known");
+              "\"lr\" appears twice in one object; remove one of the two");
   }
   for (const auto* text : {R"({"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}]})", R"({"":1," ":2})", "[]", "3"})
     EXPECT_TRUE(json::parse_unambiguous(text)) << text;

@@ -129,7 +129,7 @@ Result<value> parse_strict(std::string_view text, std::size_t depth_max, bool un
   const auto read = parser.write_some(false, text.data(), text.size(), failure);
   if (!failure && read < text.size()) failure = boost::json::error::extra_data;
   if (const auto& name = parser.handler().twice())
-    return invalid_argument("\"{}\" stands twice in one object; which of the two counts cannot be known",
+    return invalid_argument("\"{}\" appears twice in one object; remove one of the two",
                             name->substr(0, 200));
   if (failure) return invalid_argument("the text is not JSON: {}", failure.message());
   return parser.handler().release();

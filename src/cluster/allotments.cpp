@@ -212,7 +212,7 @@ void Cluster::agent_leaves(const std::string& id, const std::string& why, Step& 
     if (allocation.uses(id) && allocation.of_trial())
       step.effects.push_back(
           LogNote{allocation.record.task_id, held,
-                  fmt::format("agent {} leaves: {}; the trial saves and goes on elsewhere", id, why)});
+                  fmt::format("agent {} leaves: {}; the trial saves a checkpoint and continues elsewhere", id, why)});
   }
   clear_agent(id, std::nullopt, false, fmt::format("agent {} leaves: {}", id, why), step);
 }

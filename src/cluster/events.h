@@ -243,7 +243,7 @@ struct AllotmentReleased {
 };
 BOOST_DESCRIBE_STRUCT(AllotmentReleased, (), (id, why))
 
-/// Its end is near: it takes nothing new, and what runs there saves and goes on elsewhere.
+/// Its end is near: it takes nothing new, and what runs there saves and continues elsewhere.
 struct AllotmentLeaving {
   static constexpr const char* kName = "AllotmentLeaving";
   std::string id;

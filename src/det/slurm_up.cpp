@@ -34,9 +34,9 @@ void SlurmUp::add_to(CLI::App& app) {
   add("--min-nodes", settings_.limits.min_nodes, "Nodes that are kept")->capture_default_str();
   add("--max-nodes", settings_.limits.max_nodes, "Most nodes at once")->capture_default_str();
   add("--time-limit", time_limit_, "Time limit of each job, such as 04:00:00; trials go on in the next job");
-  add("--idle-timeout", idle_timeout_, "A node that ran nothing for so long goes back")
+  add("--idle-timeout", idle_timeout_, "Release a node after it has been idle this long")
       ->capture_default_str();
-  add("--grace-period", grace_period_, "Before the end of a job, its trials save and leave")
+  add("--grace-period", grace_period_, "How long before the end of a job its trials save and leave")
       ->capture_default_str();
   add("--granularity", granularity_,
       "pool: nodes that trials share, one after the other; task: a job for each trial, for sites that "

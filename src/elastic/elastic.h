@@ -30,7 +30,7 @@ struct Limits {
   int max_nodes = 1;      ///< at once: asked for, granted, and on their way back
   int nodes_per_job = 1;  ///< of an allotment that no gang needs
   int slots_per_node = 1;
-  std::int64_t idle_timeout = 300;   ///< a node that ran nothing for so long goes back
+  std::int64_t idle_timeout = 300;   ///< a node that has been idle for so long is released
   std::int64_t grace_period = 120;   ///< before the end of an allotment: its trials save and leave
   std::int64_t start_timeout = 600;  ///< from its start until its agents have joined
   Granularity granularity = Granularity::Pool;

@@ -87,7 +87,7 @@ Result<std::string> master_at(const std::string& address) {
   DET_TRY(const auto reply, client.request({.path = "/api/v1/master", .timeout = std::chrono::seconds(5)}));
   const auto parsed = json::parse(reply.body);
   if (!parsed || !parsed->is_object() || !parsed->get_object().contains("version"))
-    return fail(ErrorCode::NotFound, "what answers at {} is no master", address);
+    return fail(ErrorCode::NotFound, "the server at {} is not a Determined master", address);
   return json::text_member(parsed->get_object(), "version");
 }
 

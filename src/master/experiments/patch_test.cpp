@@ -125,7 +125,7 @@ TEST_F(PatchTest, ABodyInWhichANameStandsTwiceIsRefusedByName) {
   const auto answer =
       call_text(user_, "PATCH", fmt::format("/api/v1/experiments/{}", id), R"({"name":"a","name":"b"})");
   EXPECT_EQ(answer.status, 400);
-  EXPECT_NE(answer.text.find(R"(\"name\" stands twice in one object)"), std::string::npos) << answer.text;
+  EXPECT_NE(answer.text.find(R"(\"name\" appears twice in one object)"), std::string::npos) << answer.text;
   EXPECT_EQ(experiment(id).at("name"), "tested");
 }
 

@@ -109,7 +109,7 @@ bool AsyncHalving::has_room() const {
   return (created_ - invalid_ < options_.trials || !again_.empty()) && training() < concurrent_max();
 }
 
-/// The trial goes on where it was, in the rung that it trained towards.
+/// The trial continues where it stopped, in the rung that it trained towards.
 void AsyncHalving::create_again(Operations& operations) {
   const auto again = std::move(again_.front());
   again_.pop_front();

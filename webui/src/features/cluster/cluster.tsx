@@ -184,8 +184,8 @@ function DisableDialog(props: { agent: Agent; onDisable: (drain: boolean) => Pro
     <Dialog title={`Disable agent ${props.agent.id}?`} action="Disable" danger onAction={() => props.onDisable(drain)} onClose={props.onClose}>
       <p>No new tasks start on it.</p>
       <label className="check">
-        <input type="checkbox" checked={drain} onChange={(event) => setDrain(event.target.checked)} /> what runs there may end; else it is stopped
-        and goes on elsewhere
+        <input type="checkbox" checked={drain} onChange={(event) => setDrain(event.target.checked)} /> Let running tasks finish. Otherwise they
+        are stopped and continue on other agents.
       </label>
     </Dialog>
   );
