@@ -162,6 +162,7 @@ std::string state_name(experiment::CheckpointState state) {
 Result<std::vector<State>> parse_states(const std::vector<std::string>& names) {
   std::vector<State> states;
   for (const auto& name : names) {
+    if (name == "STATE_UNSPECIFIED") continue;
     if (name == "STATE_QUEUED" || name == "STATE_PULLING" || name == "STATE_STARTING" ||
         name == "STATE_RUNNING") {
       states.push_back(State::Active);

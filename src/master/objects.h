@@ -16,7 +16,7 @@ std::string state_name(Services& s, const experiment::ExperimentRecord& record);
 std::string state_name(Services& s, const store::ExperimentSummary& record);
 std::string state_name(Services& s, const experiment::TrialRecord& record);
 std::string state_name(experiment::CheckpointState state);
-/// States whose names a query gives; several of them mean Active.
+/// States whose names a query gives; several of them mean Active, and STATE_UNSPECIFIED is no condition.
 Result<std::vector<experiment::State>> parse_states(const std::vector<std::string>& names);
 
 api::Experiment to_api(Services& s, const experiment::ExperimentRecord& record);

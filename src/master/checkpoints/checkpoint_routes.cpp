@@ -89,6 +89,7 @@ Result<CheckpointsReply> page(store::Store& store, std::vector<CheckpointRecord>
     if (std::find(kStates.begin(), kStates.end(), states.back()) == kStates.end())
       return invalid_argument("'{}' is not a state of a checkpoint; use a name such as STATE_COMPLETED",
                               name);
+    if (states.back() == kStates.front()) states.pop_back();
   }
   std::vector<api::Checkpoint> all;
   for (const auto& record : records) {

@@ -58,7 +58,19 @@ TEST_F(ListTest, WhatIsNoNameOfAnEnumerationIsRefusedAndNamed) {
   const auto old =
       call(user_, "GET", fmt::format("/api/v1/experiments/{}/checkpoints?states=2&order_by=2", id));
   EXPECT_EQ(old.status, 200) << "numbers of names, which clients of 2020 send";
+  EXPECT_EQ(found("states=STATE_UNSPECIFIED"), Ids{id});
+  EXPECT_EQ(found("states=STATE_UNSPECIFIED&states=STATE_PAUSED"), Ids{});
+  for (const auto* kind : {"trials", "checkpoints"}) {
+    const auto all = fmt::format("/api/v1/experiments/{}/{}", id, kind);
+    EXPECT_EQ(call(user_, "GET", all + "?states=STATE_UNSPECIFIED").text, call(user_, "GET", all).text);
+  }
   EXPECT_EQ(found("sortBy=SORT_BY_WHAT_A_LATER_VERSION_KNOWS&orderBy=ORDER_BY_UNSPECIFIED"), Ids{id});
+}
+
+TEST_F(ListTest, BatchesOfTheOlderProfilerAreRefusedAsUnimplemented) {
+  const auto refused = call(user_, "POST", "/api/v1/trials/profiler/metrics", R"({"batches": []})");
+  EXPECT_EQ(refused.status, 501);
+  EXPECT_NE(refused.text.find("core.ProfilerContext"), std::string::npos) << refused.text;
 }
 
 TEST_F(ListTest, AnEntryHasItsConfigurationUnlessItIsOmitted) {

@@ -152,6 +152,7 @@ std::vector<Rule> of_trials() {
       reports("POST /api/v1/trials/{trialId}/environment", {writes}),
       reports("POST /api/v1/trials/{trialId}/metrics", {writes}),
       reports("POST /api/v1/trials/{trialId}/progress", {writes}),
+      reports("POST /api/v1/trials/profiler/metrics", {}),
       reports("POST /api/v1/trials/{trialId}/training_metrics", {writes}),
       reports("POST /api/v1/trials/{trialId}/validation_metrics", {writes}),
       reports("POST /api/v1/trials/{trialId}/runner/metadata", {writes}),

@@ -119,6 +119,12 @@ asio::awaitable<Result<void>> values(Services& s, ValuesQuery q, ItemWriter<Valu
   co_return Result<void>{};
 }
 
+asio::awaitable<http::Response> refuse_batches(http::Request, std::any) {
+  co_return http::error_response(Error(
+      ErrorCode::Unimplemented,
+      "profiler batches are not supported; report measurements as metrics with core.ProfilerContext"));
+}
+
 }  // namespace
 
 void add_profiler_routes(http::Router& router, Services& s) {
@@ -131,6 +137,7 @@ void add_profiler_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/trials/{trialId}/profiler/metrics",
       [&s](Context, ValuesQuery q, ItemWriter<ValuesReply>& out) { return values(s, std::move(q), out); },
       Doc{.summary = "Get the profiler measurements of a trial, series by series", .tag = tag});
+  router.add_closed_raw(Verb::Post, "/api/v1/trials/profiler/metrics", refuse_batches);
 }
 
 }  // namespace det::master
