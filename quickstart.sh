@@ -18,7 +18,7 @@ if [ -e "${wheels[0]}" ] && [ ! -e build/release/build.ninja ]; then
 else
   environment=.venv
   tools/setup.sh det det_trial det_shim
-  tools/build.sh release det det_python_runtime det_trial_program
+  tools/build.sh release det det_python_runtime
 fi
 
 export PATH="$PWD/$environment/bin:$PATH"
@@ -64,5 +64,6 @@ Experiment $id is done. Where to look next:
   its curves and logs   $DET_MASTER/det/experiments/$id
   on the command line   . $environment/bin/activate; export DET_MASTER=$DET_MASTER; det experiment describe $id --metrics
   the tutorial          docs/guide/getting-started.md
+  trials in C++         docs/guide/cpp-trials.md
 The master and its agent still run; stop them with: pkill -f 'det up'
 END

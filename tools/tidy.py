@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import circles
+import coroutines
 
 PURE = (
     "base",
@@ -135,59 +136,6 @@ def impurities(name: str, text: str) -> Iterator[Complaint]:
             yield Complaint(name, line_at(text, match.start()), f"{module} is pure: `{match[0].strip()}`", remedy)
 
 
-def expression_after(text: str, start: int, *, within_parentheses: bool) -> str:
-    """From `start` to the end of the statement, or to the parenthesis that closes the condition around it."""
-    depth = 0
-    for position in range(start, len(text)):
-        character = text[position]
-        if character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-            if depth < 0 and (within_parentheses or character == "}"):
-                return text[start:position]
-        elif character == ";" and depth <= 0:
-            return text[start:position]
-    return text[start:]
-
-
-def condition_around(text: str, position: int) -> bool:
-    """Whether `position` is inside the condition of an `if`, `while` or `switch`; a declaration before it is none."""
-    if text[position + len(expression_after(text, position, within_parentheses=True)) :][:1] == ";":
-        return False
-    depth = 0
-    for index in range(position - 1, -1, -1):
-        character = text[index]
-        if character in ")]}":
-            depth += 1
-        elif character in "([{":
-            depth -= 1
-            if depth < 0:
-                depth = 0
-                if character == "{":
-                    return False
-                if re.search(r"\b(if( constexpr)?|while|switch)\s*$", text[max(0, index - 20) : index]):
-                    return True
-        elif character == ";" and depth == 0:
-            return False
-    return False
-
-
-def coroutine_traps(name: str, text: str) -> Iterator[Complaint]:
-    for match in re.finditer(r"\bco_await\b", text):
-        line, condition = line_at(text, match.start()), condition_around(text, match.start())
-        rest = expression_after(text, match.end(), within_parentheses=condition)
-        if re.search(r"[(,=\s]\[[\w&=,*\s.:()]*\]\s*(\([^()]*\)\s*)?(mutable\b|noexcept\b|->|\{)", rest):
-            yield Complaint(name, line, "a lambda literal in an expression with co_await",
-                            "name the closure first: g++ 12 destroys it twice")  # fmt: skip
-        elif re.search(r"[\w>]\{|[(,]\s*\{", rest):
-            yield Complaint(name, line, "a braced value in an expression with co_await",
-                            "name the value first: g++ 12 destroys it twice")  # fmt: skip
-        if condition:
-            yield Complaint(name, line, "co_await in a condition",
-                            "name its result first: g++ 12 miscompiles the temporary")  # fmt: skip
-
-
 def names_of_tests(name: str, text: str) -> Iterator[Complaint]:
     remedy = "say in a sentence what holds: StoppedTrialIsNeverStoppedAgain, test_a_stopped_trial_stays_stopped"
     if name.endswith(".cpp"):
@@ -219,7 +167,7 @@ def build_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
             (root / name).read_text() for name in names if re.fullmatch(rf"{folder}/\w+/CMakeLists\.txt", name)
         )
         for name in names:
-            if re.fullmatch(rf"{folder}/(\w+/)?\w+\.cpp", name) and name.rsplit("/", 1)[1] not in listed + rooms:
+            if re.fullmatch(rf"{folder}/(\w+/)*\w+\.cpp", name) and name.rsplit("/", 1)[1] not in listed + rooms:
                 yield Complaint(name, 1, "is built by nobody", f"list it in {build}, or delete it")
         deps = re.search(r"\bDEPS\s+([a-z_ \n]+)", listed)
         for dep in deps[1].split() if deps else []:
@@ -241,7 +189,8 @@ def check_text(name: str, text: str) -> Iterator[Complaint]:
         if name.startswith("src/") and name.count("/") > 1:
             yield from included_modules(name, text)
             yield from impurities(name, code)
-        yield from coroutine_traps(name, code)
+        for position, what, remedy in coroutines.traps(code):
+            yield Complaint(name, line_at(text, position), what, remedy)
     yield from names_of_tests(name, text)
 
 
@@ -280,11 +229,11 @@ def named_tests(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
 
 
 def named_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
-    """Links of pages, and paths in backquotes, that lead nowhere: `src/…`, or `folder/file.cpp` from anywhere."""
+    """Links and paths in backquotes that lead nowhere: `src/…`, `folder/file.cpp`; in READMEs also `file.cpp`."""
     known = {name for file in names for name in (file, *map(str, pathlib.PurePosixPath(file).parents))}
     tails = {"/".join(name.split("/")[first:]) for name in known for first in range(name.count("/") + 1)}
     roots = tuple({name.split("/")[0] + "/" for name in names if "/" in name})
-    remedy = "name the file as it is called now"
+    remedy = "correct its name"
     for page in (name for name in names if name.endswith(".md")):
         text = (root / page).read_text("utf-8", "replace")
         for match in re.finditer(r"\]\(([\w./-]+)(?:#[^)\s]*)?\)", text):
@@ -294,6 +243,11 @@ def named_files(root: pathlib.Path, names: list[str]) -> Iterator[Complaint]:
             path = match[1].rstrip("/")
             ours = match[1].startswith(roots) or pathlib.PurePosixPath(path).suffix in CODE | {".md"}
             if ours and path not in tails:
+                yield Complaint(page, line_at(text, match.start()), f"`{match[1]}` is no file", remedy)
+        if not page.endswith("README.md"):
+            continue
+        for match in re.finditer(r"`([\w-]+\.(?:cpp|h|py|ts|tsx|mjs))`", text):
+            if match[1] not in tails:
                 yield Complaint(page, line_at(text, match.start()), f"`{match[1]}` is no file", remedy)
 
 

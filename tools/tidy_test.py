@@ -68,6 +68,7 @@ BREACHES = {
     "a module without a README": ("src/api/CMakeLists.txt", "det_module(api PURE)\n", "has no README.md"),
     "a README that is a book": ("src/base/README.md", "line\n" * 61, "longer than a screen"),
     "a path that is gone": ("docs/a.md", "see `src/base/gone.cpp`\n", "`src/base/gone.cpp` is no file"),
+    "a file of a folder that is gone": ("src/base/README.md", "# base\n\n`gone.h`\n", "`gone.h` is no file"),
     "a link that leads nowhere": ("docs/a.md", "[a](../src/base/gone.h#top)\n", "`../src/base/gone.h` leads nowhere"),
     "a test that nobody builds": ("src/base/b_test.cpp", "\n", "is built by nobody"),
     "a dependency in the build only": (

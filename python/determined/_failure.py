@@ -10,6 +10,9 @@ from types import TracebackType
 from determined.common.check import CheckFailedError
 from determined.errors import InvalidExperimentException
 
+_PACKAGES = {"torch": "torch", "torchvision": "torchvision", "numpy": "numpy", "tensorflow": "tensorflow-cpu==2.15.1"}
+"""What model definitions need beside this package, and how pip calls it."""
+
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -22,6 +25,13 @@ def explain(error: BaseException) -> str:
     if isinstance(error, (CheckFailedError, InvalidExperimentException)):
         where = _frames(error.__traceback__)
         text = str(error)
+        return f"{text}\n\nin\n{where}" if where else text
+    if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
+        text = (
+            f"{sys.executable} has no package {error.name}; install it there: "
+            f"{sys.executable} -m pip install {_PACKAGES[error.name]}"
+        )
+        where = _frames(error.__traceback__)
         return f"{text}\n\nin\n{where}" if where else text
     lines = traceback.format_exception(type(error), error, without_ours(error.__traceback__))
     return "".join(lines).rstrip()

@@ -5,6 +5,8 @@
 #include <archive_entry.h>
 #include <fcntl.h>
 
+#include <fstream>
+
 #include "det/agent/test_master.h"
 #include "det/agent/testing.h"
 
@@ -62,6 +64,9 @@ struct Agent : ::testing::Test {
     return a;
   }
   void want(const std::string& id, const std::string& script) { master.want(wanted(id, script)); }
+  bool said(const std::string& words) {
+    return read_small_file(state / "agent.log").value_or("").find(words) != std::string::npos;
+  }
   bool forgotten(const std::string& id) { return !std::filesystem::exists(state / "agent" / "tasks" / id); }
 
   testing::TemporaryDirectory state;
@@ -391,20 +396,64 @@ TEST_F(Agent, ThatMayContinueLetsItsTasksOutliveTheLease) {
 
 TEST_F(Agent, StartsThroughTheWarmWorkerWhenItIsReady) {
   start(true);
-  ASSERT_TRUE(eventually([&] {
-    return read_small_file(state / "agent.log").value_or("").find("is ready") != std::string::npos;
-  }));
+  ASSERT_TRUE(eventually([&] { return said("is ready"); }));
   want("7.x.1", "echo trial; exit 6");
   ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
   EXPECT_EQ(master.log("7.x.1"), "warm\ntrial\n");
   EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 6);
 }
 
+TEST_F(Agent, ATrialWaitsForAWarmWorkerThatIsStarting) {
+  start_as("held");
+  master.want(wanted("7.x.1", "echo trial $DET_RANK", {0, 1}));
+  ASSERT_TRUE(eventually([&] { return said("7.x.1 waits for the warm worker for pytorch"); }));
+  EXPECT_FALSE(master.running("7.x.1"));
+  std::ofstream(state / "agent" / "worker" / "go") << "go";
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.log("7.x.1", "stdout", 0), "warm\ntrial 0\n");
+  EXPECT_EQ(master.log("7.x.1", "stdout", 1), "warm\ntrial 1\n");
+}
+
+TEST_F(Agent, AStopReachesATrialThatWaitsForTheWarmWorker) {
+  start_as("held");
+  want("7.x.1", "echo never");
+  ASSERT_TRUE(eventually([&] { return said("7.x.1 waits for the warm worker for pytorch"); }));
+  master.kill("7.x.1", 5);
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).reason, "stopped before it started");
+}
+
+TEST_F(Agent, ATrialThatWaitedForTheWarmWorkerStartsOnceAfterKillNineOfTheAgent) {
+  start_as("held");
+  want("7.x.1", "echo trial");
+  ASSERT_TRUE(eventually([&] { return said("7.x.1 waits for the warm worker for pytorch"); }));
+  stop(SIGKILL);
+  std::ofstream(state / "agent" / "worker" / "go") << "go";
+  start_as("held");
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.log("7.x.1"), "warm\ntrial\n");
+}
+
+TEST_F(Agent, ATrialStartsByItselfWhereTheWarmWorkerFails) {
+  start_as("broken");
+  want("7.x.1", "echo trial; exit 6");
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.log("7.x.1"), "cold\ntrial\n");
+  EXPECT_EQ(master.report("7.x.1").exits.at(0).code, 6);
+}
+
+TEST_F(Agent, ATrialStartsByItselfWhereTheWarmWorkerTakesTooLong) {
+  ::setenv("DET_TEST_PATIENCE", "300", 1);
+  start_as("held");
+  ::unsetenv("DET_TEST_PATIENCE");
+  want("7.x.1", "echo trial");
+  ASSERT_TRUE(eventually([&] { return master.exited("7.x.1"); }));
+  EXPECT_EQ(master.log("7.x.1"), "cold\ntrial\n");
+}
+
 TEST_F(Agent, WhatTheWarmWorkerForkedOutlivesWorkerAndAgent) {
   start(true);
-  ASSERT_TRUE(eventually([&] {
-    return read_small_file(state / "agent.log").value_or("").find("is ready") != std::string::npos;
-  }));
+  ASSERT_TRUE(eventually([&] { return said("is ready"); }));
   want("7.x.1", "echo up; sleep 0.5; echo still; exit 6");
   ASSERT_TRUE(eventually([&] { return master.log("7.x.1") == "warm\nup\n"; }));
   stop(SIGKILL);

@@ -68,6 +68,7 @@ class Daemon {
   asio::awaitable<void> adopt_rank(TaskPtr task, int rank);
   asio::awaitable<void> start(TaskPtr task, api::DesiredAllocation wanted);
   asio::awaitable<Result<void>> prepare(TaskPtr task, api::DesiredAllocation wanted);
+  asio::awaitable<void> wait_for_warm_worker(TaskPtr task, std::string framework);
   asio::awaitable<void> launch(TaskPtr task, int rank, std::string framework);
   asio::awaitable<void> watch(TaskPtr task, int rank, pid_t pid, std::optional<std::int64_t> start_time);
   asio::awaitable<void> settle(TaskPtr task, int rank);

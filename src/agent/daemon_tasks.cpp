@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "det/agent/daemon.h"
 #include "det/agent/files.h"
@@ -59,7 +60,9 @@ void Daemon::signal(const std::string& id, int number) {
 
 asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted) {
   const auto ranks = ranks_of(wanted.rank_start, wanted.ranks());
+  if (wanted.framework == kCxxFramework) start_cxx_worker();
   const auto prepared = co_await prepare(task, wanted);
+  if (prepared) co_await wait_for_warm_worker(task, wanted.framework);
   for (const int rank : ranks) {
     if (!prepared) {
       co_await give_up(task, rank, 1, 0, "cannot start the task: " + prepared.error().message());
@@ -150,11 +153,25 @@ void Daemon::rank_ended(const TaskPtr& task, int rank, const ShimExit& exit) {
   happened([this, id = task->id, report] { return reconciler_->exited(id, report, boot_time()); });
 }
 
+/// Before a ticket is laid: who is stopped or killed meanwhile has not started.
+asio::awaitable<void> Daemon::wait_for_warm_worker(TaskPtr task, std::string framework) {
+  const auto warm = warm_.find(framework);
+  if (warm == warm_.end()) co_return;
+  bool told = false;
+  while (!task->stopping) {
+    const auto state = warm->second->state();
+    if (how_to_start(state, options_.warm_patience) != TrialStart::Wait) co_return;
+    if (!std::exchange(told, true))
+      spdlog::info("{} waits for the warm worker for {}, which started {} ms ago", task->id, framework,
+                   state.starting->count());
+    co_await task->news.wait(options_.warm_patience - *state.starting);
+  }
+}
+
 asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framework) {
   const auto directory = tasks_.rank(task->id, rank);
-  if (framework == kCxxFramework) start_cxx_worker();
   if (const auto warm = warm_.find(framework); warm != warm_.end()) {
-    if (warm->second->ready()) {
+    if (warm->second->state().ready) {
       const auto pid = co_await warm->second->start(directory);
       if (pid) {
         coroutines_.spawn(watch(task, rank, *pid, std::nullopt));
@@ -329,6 +346,9 @@ void Daemon::start_warm_worker(const std::string& framework, std::vector<std::st
   if (!options_.python_path.empty()) warm.environment["PYTHONPATH"] = options_.python_path;
   warm.directory = options_.state_dir / "worker";
   warm.log = options_.state_dir / fmt::format("worker-{}.log", framework);
+  warm.changed = [this] {
+    for (auto& [id, task] : live_) task->news.ring();  // those that wait for it
+  };
   std::error_code error;
   std::filesystem::create_directories(warm.directory, error);
   auto& worker = warm_[framework] = std::make_unique<WarmWorker>(executor_, std::move(warm));

@@ -38,7 +38,9 @@ struct AgentOptions {
   std::string cxx_program;  ///< det-trial, which runs trials in C++. Empty: this agent runs none.
   std::vector<std::string> warm_command = {"-m", "determined.exec.warm"};  ///< After `python`.
   std::vector<std::string> warm_frameworks = {"pytorch"};                  ///< Empty: no warm workers.
-  std::vector<std::string> shim_command = {"/proc/self/exe", "shim"};      ///< Followed by the directory.
+  /// A trial waits for a warm worker that has been starting for less than this.
+  std::chrono::milliseconds warm_patience{60'000};
+  std::vector<std::string> shim_command = {"/proc/self/exe", "shim"};  ///< Followed by the directory.
 
   bool isolate = true;  ///< Off: tasks run without namespaces and control groups.
   OnDisconnect on_disconnect = OnDisconnect::Continue;

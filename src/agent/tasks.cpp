@@ -154,10 +154,18 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
         "work_dir",
         a.work_dir, options.agent_id);
   spec.shared_directory = directory;
-  if (fs::is_regular_file(work / kHook, error)) spec.startup_hook = work / kHook;
+  if (fs::is_regular_file(work / kHook, error)) {
+    spec.startup_hook = work / kHook;
+    if (!cxx) {
+      spec.hook_python = options.python;
+      spec.hook_packages = directory / "packages";
+      if (auto made = make_directory(spec.hook_packages); !made) return made;
+    }
+  }
   spec.isolation = isolation_for(a, options, machine);
   spec.hide = fs::canonical(state_dir_, error);
   spec.show = {fs::canonical(work, error)};
+  if (!spec.hook_packages.empty()) spec.show.push_back(fs::canonical(spec.hook_packages, error));
   const auto slots_of_each =
       std::max<std::size_t>(a.slot_ids.size() / static_cast<std::size_t>(a.ranks()), 1);
   spec.memory_bytes_max = options.memory_per_slot * static_cast<std::int64_t>(slots_of_each);

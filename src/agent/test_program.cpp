@@ -1,6 +1,9 @@
 // The processes that agent_test.cpp starts and kills:
-//   det-agent-test agent <master url> <state dir> [warm|stop]
+//   det-agent-test agent <master url> <state dir> [stop|warm|held|broken]
 //   det-agent-test warm          a warm worker that runs the spec's "script" by bash
+//   det-agent-test held          the same, once the file "go" is in its directory
+//   det-agent-test broken        a warm worker that ends at once
+//   det-agent-test cold          a task outside of a warm worker
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -10,7 +13,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "det/agent/agent.h"
 #include "det/agent/async.h"
@@ -36,11 +41,13 @@ int run_agent_program(int argc, char** argv) {
   options.trial_command = {"-c", "eval \"$SCRIPT\""};
   options.warm_frameworks.clear();
   if (argc > 4 && std::strcmp(argv[4], "stop") == 0) options.on_disconnect = OnDisconnect::Stop;
-  if (argc > 4 && std::strcmp(argv[4], "warm") == 0) {
-    options.python = "/proc/self/exe";
+  if (argc > 4 && std::strcmp(argv[4], "stop") != 0) {
+    options.python = std::filesystem::read_symlink("/proc/self/exe");  // the shim's would be the shim
     options.trial_command = {"cold"};
-    options.warm_command = {"warm"};
+    options.warm_command = {argv[4]};
     options.warm_frameworks = {"pytorch"};
+    if (const char* patience = std::getenv("DET_TEST_PATIENCE"))
+      options.warm_patience = std::chrono::milliseconds(std::atoi(patience));
   }
   auto machine = detect_machine(options);
   asio::io_context context(1);
@@ -61,7 +68,14 @@ int run_agent_program(int argc, char** argv) {
   return status;
 }
 
-int run_warm_worker() {
+int run_script(const char* who) {
+  std::printf("%s\n", who);
+  std::fflush(stdout);
+  return WEXITSTATUS(std::system(process_environment()["SCRIPT"].c_str()));
+}
+
+int run_warm_worker(bool held) {
+  while (held && ::access("go", F_OK) != 0) ::usleep(5'000);
   char buffer[65536];
   while (true) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
@@ -78,11 +92,7 @@ int run_warm_worker() {
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::close(3);
-      ::_exit(run_shim(directory, [] {
-        std::printf("warm\n");
-        std::fflush(stdout);
-        return WEXITSTATUS(std::system(process_environment()["SCRIPT"].c_str()));
-      }));
+      ::_exit(run_shim(directory, [] { return run_script("warm"); }));
     }
     const auto answer = fmt::format(R"({{"pid":{}}})", pid);
     ::send(3, answer.data(), answer.size(), 0);
@@ -94,6 +104,9 @@ int run_warm_worker() {
 
 int main(int argc, char** argv) {
   if (argc >= 4 && std::strcmp(argv[1], "agent") == 0) return det::agent::run_agent_program(argc, argv);
-  if (argc == 2 && std::strcmp(argv[1], "warm") == 0) return det::agent::run_warm_worker();
+  const std::string_view what = argc == 2 ? argv[1] : "";
+  if (what == "warm" || what == "held") return det::agent::run_warm_worker(what == "held");
+  if (what == "broken") return 3;
+  if (what == "cold") return det::agent::run_script("cold");
   return 2;
 }

@@ -79,6 +79,12 @@ TEST(Time, RefusesWhatIsNotATime) {
     EXPECT_FALSE(parse_rfc3339(text)) << text;
 }
 
+TEST(Text, IsFoundInUpperAndLowerCase) {
+  EXPECT_TRUE(contains_ignoring_case("Fashion MNIST", "mnist"));
+  EXPECT_TRUE(contains_ignoring_case("mnist", ""));
+  EXPECT_FALSE(contains_ignoring_case("mnist", "MNISTS"));
+}
+
 TEST(Text, SizesGoInStepsOf1024) {
   EXPECT_EQ(human_size(0), "0.0B");
   EXPECT_EQ(human_size(2560), "2.5KB");

@@ -32,6 +32,10 @@ std::string to_lower(std::string_view text) {
   return lower;
 }
 
+bool contains_ignoring_case(std::string_view text, std::string_view part) {
+  return to_lower(text).find(to_lower(part)) != std::string::npos;
+}
+
 std::string human_size(std::int64_t bytes) {
   constexpr std::array kUnits = {"B", "KB", "MB", "GB", "TB", "PB"};
   double size = static_cast<double>(bytes);

@@ -12,6 +12,8 @@ namespace det {
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string to_lower(std::string_view text);
+/// Whether `text` contains `part`, in upper or lower case.
+bool contains_ignoring_case(std::string_view text, std::string_view part);
 
 /// Bytes as people read them, in steps of 1024: "2.5KB", "512.0B".
 std::string human_size(std::int64_t bytes);

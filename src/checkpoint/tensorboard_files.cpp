@@ -60,6 +60,7 @@ Result<void> remove_tensorboard_files(const config::CheckpointStorage& storage, 
         "{} is behind a link to a directory outside the checkpoint storage; it was not deleted",
         directory.string());
   if (!failed) fs::remove_all(real_parent / directory.filename(), failed);
+  if (failed == std::errc::no_such_file_or_directory) return {};  // Somebody else deleted them meanwhile.
   if (failed)
     return fail(ErrorCode::Unavailable, "cannot delete the TensorBoard files in {}: {}", directory.string(),
                 failed.message());

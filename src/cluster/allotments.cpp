@@ -27,6 +27,16 @@ bool wants_machines(const scheduler::Why& why) {
   }
 }
 
+/// Why an allotment was of no use to trials from its beginning; empty: it was of some.
+std::string why_useless(const PoolSettings& settings, const Allotment& allotment) {
+  if (!settings.elastic || !allotment.granted) return "";
+  const auto leaves = elastic::leaves_at(*settings.elastic, allotment);
+  if (!leaves || *leaves > *allotment.granted) return "";
+  return fmt::format(
+      "it would have ended {} s after its start, and trials leave {} s before the end (grace_period)",
+      (*allotment.ends - *allotment.granted + kSecond / 2) / kSecond, settings.elastic->grace_period);
+}
+
 const char* nodes(int count) {
   return count == 1 ? "node" : "nodes";
 }
@@ -115,7 +125,11 @@ elastic::Pool Cluster::elastic_pool(const PoolSettings& settings) const {
   }
   add_running(settings, pool);
   for (const auto& [id, agent] : agents_) {
-    if (!agent.connected || agent.allotment.empty() || agent.resource_pool != settings.name) continue;
+    if (agent.allotment.empty() || agent.resource_pool != settings.name) continue;
+    if (!agent.connected) {
+      ++pool.lost[agent.allotment];
+      continue;
+    }
     elastic::Node node{
         .agent = id, .allotment = agent.allotment, .slots = static_cast<int>(agent.slots.size())};
     const auto& held = planner_.allocations_on(id);
@@ -247,11 +261,13 @@ Outcome Cluster::on(const AllotmentEnded& event, Step& step) {
   // What ends within a minute, unasked, is no machine to count on.
   const bool short_lived = !allotment.granted || step.now - *allotment.granted < 60 * kSecond;
   const bool gives_up = allotment.state == State::Releasing && !allotment.joined && allotment.granted;
-  if ((allotment.state != State::Releasing && !allotment.leaving && short_lived) || gives_up) {
+  const auto useless = why_useless(pool(allotment.pool), allotment);
+  if ((allotment.state != State::Releasing && !allotment.leaving && short_lived) || gives_up ||
+      !useless.empty()) {
     auto& failures = failures_[failure_key(allotment.pool, allotment.owner)];
     ++failures.count;
     failures.last = step.now;
-    failures.why = gives_up ? allotment.why_released : event.why;
+    failures.why = !useless.empty() ? useless : gives_up ? allotment.why_released : event.why;
   }
   step.place = true;
   return {};
@@ -278,9 +294,9 @@ Outcome Cluster::on(const AllotmentClaimed& event, Step&) {
 
 std::string Cluster::machines_awaited(const std::string& pool, const std::string& task) const {
   const auto& settings = this->pool(pool);
-  std::map<std::string, int> joined;
+  std::map<std::string, int> joined;  // also those that were lost since
   for (const auto& [id, agent] : agents_)
-    if (agent.connected && !agent.allotment.empty()) ++joined[agent.allotment];
+    if (!agent.allotment.empty()) ++joined[agent.allotment];
   int count = 0, others = 0;
   std::string reason;
   for (const auto& [id, allotment] : allotments_) {

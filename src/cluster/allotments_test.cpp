@@ -126,6 +126,44 @@ TEST_F(Allotments, ATrialWhoseMachineIsLostRunsAgainWithoutCountingARestart) {
   EXPECT_NE(cluster().allotment("2"), nullptr);
 }
 
+TEST_F(Allotments, MachinesThatEndBeforeTrialsCouldSaveAreNotRequestedInAStorm) {
+  bench_.submit();
+  pass(1);
+  int requested = 0;
+  for (int second = 0; second < 300; ++second) {
+    std::vector<std::pair<std::string, elastic::Allotment>> there(cluster().allotments().begin(),
+                                                                  cluster().allotments().end());
+    for (const auto& [id, allotment] : there) {
+      if (allotment.state == State::Requested) {
+        ++requested;
+        handle(AllotmentReported{
+            .id = id, .running = true, .engine_id = id, .ends = Time{bench_.clock + 60 * kSecond}});
+        join(id + "-0", id);
+      } else if (allotment.state == State::Releasing) {
+        handle(AllotmentEnded{id, "job " + id + " ended: CANCELLED"});
+      }
+    }
+    pass(1);
+  }
+  EXPECT_LT(requested, 10);
+  const auto why = cluster().failures("default").why;
+  EXPECT_NE(why.find("trials leave 120 s before the end (grace_period)"), why.npos) << why;
+}
+
+TEST_F(Allotments, AMachineWhoseAgentIsLostIsReplacedAlthoughItsEngineTakesItForOneThatRuns) {
+  const auto first = run_trial();
+  pass(100);
+  handle(AgentLost{"1-0"});
+  EXPECT_NE(bench_.allocation(), first);
+  pass(1);
+  EXPECT_EQ(cluster().allotment("1")->state, State::Releasing);
+  EXPECT_EQ(cluster().allotment("1")->why_released, "its agent was lost");
+  ASSERT_NE(cluster().allotment("2"), nullptr);
+  join("2-0", "2");
+  EXPECT_EQ(allocation().record.shares.front().agent, "2-0");
+  EXPECT_EQ(cluster().trial(TrialId{1})->record.restarts, 0);
+}
+
 TEST_F(Allotments, AJobThatIsRequeuedGivesItsTrialBackAndMayBeClaimedAgain) {
   const auto first = run_trial();
   handle(AllotmentClaimed{"1", 0, "secret"});

@@ -26,6 +26,7 @@
 #include "det/det/database.h"
 #include "det/det/paths.h"
 #include "det/det/slurm_up.h"
+#include "det/det/upgrade.h"
 #include "det/http/url.h"
 #include "det/master/checkpoints/undo_settings.h"
 #include "det/master/identity/security_settings.h"
@@ -279,6 +280,8 @@ int serve(master::MasterOptions options, const std::function<void(master::Master
     if (!store) return failed(store.error());
     if (*store == nullptr) return 0;  // stopped while another master led
     options.store = std::move(*store);
+  } else if (const auto kept = back_up_before_upgrade(options.directory); !kept) {
+    return failed(kept.error());
   }
   asio::io_context context(1);
   auto opened = master::Master::open(context.get_executor(), std::move(options));
@@ -485,15 +488,13 @@ int agent(std::vector<std::string> arguments) {
   if (is_pilot) {  // nobody comes back to what it kept
     std::error_code ignored;
     std::filesystem::remove_all(directory, ignored);
-    std::filesystem::remove(directory.string() + ".pem",
-                            ignored);  // beside it: tasks do not see the directory
+    std::filesystem::remove(directory.string() + ".pem", ignored);  // beside it, unseen by tasks
   }
   return code;
 }
 
 int shim(std::vector<std::string> arguments) {
-  if (arguments.size() != 1) return 2;
-  return agent::run_shim(arguments[0]);
+  return arguments.size() == 1 ? agent::run_shim(arguments[0]) : 2;
 }
 
 }  // namespace det::commands

@@ -19,6 +19,6 @@ int main(int argc, char** argv) {
       {"shim", "Run the task that a directory describes (started by agents)", commands::shim,
        /*hidden=*/true},
   };
-  commands::find_python_of_wheel();
+  commands::find_programs_of_wheel();
   return cli::run(argc, argv, commands);
 }

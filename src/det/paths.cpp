@@ -23,12 +23,16 @@ std::filesystem::path default_directory() {
   return "determined";
 }
 
-void find_python_of_wheel() {
+void find_programs_of_wheel() {
   const auto packages = program_directory().parent_path();
   if (packages.filename() != "site-packages" && packages.filename() != "dist-packages") return;
-  const auto python = packages.parent_path().parent_path().parent_path() / "bin/python3";
+  const auto programs = packages.parent_path().parent_path().parent_path() / "bin";
+  constexpr std::pair<const char*, const char*> kVariables[] = {{"DET_PYTHON", "python3"},
+                                                                {"DET_TRIAL_PROGRAM", "det-trial"}};
   std::error_code failed;
-  if (std::filesystem::exists(python, failed)) ::setenv("DET_PYTHON", python.c_str(), 0);
+  for (const auto& [variable, name] : kVariables)
+    if (const auto program = programs / name; std::filesystem::exists(program, failed))
+      ::setenv(variable, program.c_str(), 0);
 }
 
 std::string default_python() {

@@ -20,7 +20,7 @@ std::string default_python_path();
 std::string default_cxx_program();
 
 /// In a wheel the program lies in a folder of `lib/python3.*/site-packages`, and nothing is beside it: then
-/// `$DET_PYTHON`, where nobody has set it, becomes the Python of that environment.
-void find_python_of_wheel();
+/// `$DET_PYTHON` and `$DET_TRIAL_PROGRAM`, where nobody has set them, become those of that environment.
+void find_programs_of_wheel();
 
 }  // namespace det::commands

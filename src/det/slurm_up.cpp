@@ -36,6 +36,14 @@ void SlurmUp::add_to(CLI::App& app) {
   add("--time-limit", time_limit_, "Time limit of each job, such as 04:00:00; trials go on in the next job");
   add("--idle-timeout", idle_timeout_, "A node that ran nothing for so long goes back")
       ->capture_default_str();
+  add("--grace-period", grace_period_, "Before the end of a job, its trials save and leave")
+      ->capture_default_str();
+  add("--granularity", granularity_,
+      "pool: nodes that trials share, one after the other; task: a job for each trial, for sites that "
+      "account each "
+      "job to a person or a project")
+      ->check(CLI::IsMember({"pool", "task"}))
+      ->capture_default_str();
   add("--prologue", settings_.prologue,
       "Shell commands on each node before trials, such as 'module load cuda'");
   add("--sbatch-option", settings_.extra, "Further option of sbatch, such as --exclusive; may be repeated");
@@ -54,6 +62,8 @@ Result<void> SlurmUp::prepare(master::MasterOptions& options, bool port_given, b
                         {"min_nodes", settings_.limits.min_nodes},
                         {"max_nodes", settings_.limits.max_nodes},
                         {"idle_timeout", idle_timeout_},
+                        {"grace_period", grace_period_},
+                        {"granularity", granularity_},
                         {"prologue", settings_.prologue},
                         {"extra", boost::json::value_from(settings_.extra)}};
   if (!time_limit_.empty()) provider["time_limit"] = time_limit_;

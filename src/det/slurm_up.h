@@ -20,7 +20,7 @@ class SlurmUp {
  private:
   bool wanted_ = false;
   master::ProviderSettings settings_{.type = master::ProviderType::Slurm, .limits = {.max_nodes = 4}};
-  std::string time_limit_, idle_timeout_ = "5m";
+  std::string time_limit_, idle_timeout_ = "5m", grace_period_ = "2m", granularity_ = "pool";
   std::string host_;
   std::filesystem::path directory_;
 };

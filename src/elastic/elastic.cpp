@@ -72,7 +72,7 @@ class Planner {
     });
     for (std::size_t i = 0; i < pool_.allotments.size(); ++i) {
       if (standings_[i].closed) continue;
-      for (int k = standings_[i].joined; k < allotment(i).nodes; ++k)
+      for (int k = standings_[i].joined + standings_[i].lost; k < allotment(i).nodes; ++k)
         coming_.push_back({.free = limits_.slots_per_node, .owner = &standings_[i], .whole = true});
     }
   }
@@ -84,7 +84,7 @@ class Planner {
       if (a.state != State::Running) continue;
       if ((a.leaving || standings_[i].closed) && standings_[i].idle())
         release(i, "its time is almost over");
-      else if (const auto why = why_nobody_joined(limits_, a, standings_[i], now_); !why.empty())
+      else if (const auto why = why_nobody_is_there(limits_, a, standings_[i], now_); !why.empty())
         release(i, why);
     }
   }

@@ -117,6 +117,7 @@ struct Pool {
   std::vector<std::int64_t> waits{};                 ///< seconds from request to first agent; the last few
   std::set<std::string> tasks{};                     ///< Granularity::Task: all that wait or run
   std::map<std::string, Failures> owner_failures{};  ///< … instead of `failures`
+  std::map<std::string, int> lost{};                 ///< nodes whose agent was lost, by allotment
 };
 
 /// A new allotment.

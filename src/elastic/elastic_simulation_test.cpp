@@ -29,6 +29,7 @@ enum class Mutant {
   IgnoresTheEnd,
   TakesEndedTasksForLive,
   AsksAheadAboveTheMaximum,
+  WaitsForNodesThatWereLost,
 };
 
 class World {
@@ -140,6 +141,7 @@ class World {
       }
       if (job.running && (job.ends <= now_ || (!calm_ && pick(400) == 0))) job.dead = true;
     }
+    if (!calm_ && pick(200) == 0 && !pool_.nodes.empty()) lose_silently();
     std::vector<Allotment> left;
     for (auto& a : pool_.allotments) {
       if (!jobs_.at(a.id).dead) {
@@ -157,7 +159,26 @@ class World {
     pool_.allotments = std::move(left);
   }
 
+  /// A node's agent is gone, and the engine takes the node for one that runs.
+  void lose_silently() {
+    const auto lost = pool_.nodes.begin() + pick(static_cast<int>(pool_.nodes.size()));
+    const auto node = *lost;
+    std::vector<Trial> left;
+    for (auto& trial : running_) {
+      if (!trial.on.contains(node.agent)) {
+        left.push_back(trial);
+        continue;
+      }
+      free(trial);
+      waiting_.insert(waiting_.begin(), trial);
+    }
+    running_ = std::move(left);
+    std::erase_if(pool_.nodes, [&](const Node& each) { return each.agent == node.agent; });
+    ++pool_.lost[node.allotment];
+  }
+
   void lose(const Allotment& a) {
+    pool_.lost.erase(a.id);
     const bool in_time = a.leaving || a.state == State::Releasing;
     std::vector<Trial> left;
     for (auto& trial : running_) {
@@ -262,6 +283,7 @@ class World {
     if (mutant_ == Mutant::AsksAheadAboveTheMaximum && pool_.demands.empty()) ++asked.limits.max_nodes;
     if (mutant_ == Mutant::ForgetsMaximum) asked.limits.max_nodes += 3;
     if (mutant_ == Mutant::ForgetsBackoff) asked.failures = {}, asked.owner_failures.clear();
+    if (mutant_ == Mutant::WaitsForNodesThatWereLost) asked.lost.clear();
     if (mutant_ == Mutant::KeepsIdleNodes) asked.limits.idle_timeout = 1'000'000;
     if (mutant_ == Mutant::IgnoresTheEnd)
       for (auto& a : asked.allotments) a.ends.reset();
@@ -374,9 +396,9 @@ TEST(ElasticSimulation, ATrialMovesAlmostWithoutWaitingWhenItsNextNodeWasAskedFo
 }
 
 TEST(ElasticSimulation, FindsMistakes) {
-  for (const auto mutant :
-       {Mutant::ForgetsMaximum, Mutant::ForgetsBackoff, Mutant::HoldsPartOfAGang, Mutant::KeepsIdleNodes,
-        Mutant::IgnoresTheEnd, Mutant::TakesEndedTasksForLive, Mutant::AsksAheadAboveTheMaximum}) {
+  for (const auto mutant : {Mutant::ForgetsMaximum, Mutant::ForgetsBackoff, Mutant::HoldsPartOfAGang,
+                            Mutant::KeepsIdleNodes, Mutant::IgnoresTheEnd, Mutant::TakesEndedTasksForLive,
+                            Mutant::AsksAheadAboveTheMaximum, Mutant::WaitsForNodesThatWereLost}) {
     bool found = false;
     for (std::uint32_t seed = 1; seed <= 100 && !found; ++seed) found = !World(seed, mutant).run().empty();
     EXPECT_TRUE(found) << static_cast<int>(mutant);

@@ -36,6 +36,7 @@ void add_running(Pool& pool, const std::string& id, std::vector<int> free, std::
 }
 
 using Requests = std::vector<Request>;
+using Releases = std::vector<Release>;
 
 TEST(Elastic, AsksForAsManyNodesAsTheRequestsThatWaitNeed) {
   struct Case {
@@ -325,6 +326,54 @@ TEST(Elastic, SaysWhichRequestsCanNeverFit) {
                                    {{.slots = 8}, true},   {{.slots = 6}, false},
                                    {{.slots = 12}, false}, {{.slots = 8, .single_node = true}, false}};
   for (const auto& c : cases) EXPECT_EQ(can_fit(limits, c.demand), c.fits) << c.demand.slots;
+}
+
+TEST(Elastic, NodesWhoseAgentWasLostAreNotWaitedFor) {
+  struct Case {
+    std::string title;
+    Allotment allotment;
+    std::vector<int> free;  ///< of those that are there
+    int lost = 0;
+    std::vector<Demand> demands;
+    Requests asked;
+    Releases released;
+  };
+  const std::vector<Case> cases = {
+      {"the only one",
+       allotment("1", State::Running),
+       {},
+       1,
+       trials(1, 1),
+       {1},
+       {{"1", "its agent was lost"}}},
+      {"nobody waits", allotment("1", State::Running), {}, 1, {}, {}, {{"1", "its agent was lost"}}},
+      {"both", allotment("1", State::Running, 2), {}, 2, trials(1, 4), {2}, {{"1", "its agents were lost"}}},
+      {"one of two, and the other has room", allotment("1", State::Running, 2), {2}, 1, trials(1, 1), {}, {}},
+      {"one of two, and a gang needs both", allotment("1", State::Running, 2), {2}, 1, trials(1, 4), {2}, {}},
+      {"one of two, and the pool has no room for a gang",
+       allotment("1", State::Running, 3),
+       {2, 2},
+       1,
+       trials(1, 6),
+       {},
+       {{"1", "a request for 3 nodes needs its place"}}},
+      {"one of two is still to come", allotment("1", State::Running, 3), {0}, 1, trials(1, 2), {}, {}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.title);
+    auto state = pool();
+    state.allotments.push_back(c.allotment);
+    for (std::size_t i = 0; i < c.free.size(); ++i) {
+      Node node{.agent = "1-" + std::to_string(i), .allotment = "1", .slots = 2, .free = c.free[i]};
+      if (c.free[i] == 2) node.idle_since = kNow;
+      state.nodes.push_back(std::move(node));
+    }
+    state.lost["1"] = c.lost;
+    state.demands = c.demands;
+    const auto decision = decide(state, kNow);
+    EXPECT_EQ(decision.requests, c.asked);
+    EXPECT_EQ(decision.releases, c.released);
+  }
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ inline int nodes_for(const Limits& limits, const Demand& demand) {
 /// What the nodes of an allotment do.
 struct Occupancy {
   int joined = 0;
+  int lost = 0;  ///< they joined once; the engine may not have seen yet that they are gone
   bool busy = false;
   Time idle_since{};  ///< the last of those that joined, where none is busy
 
@@ -39,6 +40,8 @@ void count_nodes(const Pool& pool, std::vector<Standing>& standings, See see) {
   for (std::size_t i = 0; i < pool.allotments.size(); ++i) {
     standings[i].idle_since = pool.allotments[i].requested;
     of_allotment[pool.allotments[i].id] = &standings[i];
+    if (const auto lost = pool.lost.find(pool.allotments[i].id); lost != pool.lost.end())
+      standings[i].lost = lost->second;
   }
   for (const auto& node : pool.nodes) {
     const auto found = of_allotment.find(node.allotment);
@@ -53,12 +56,12 @@ void count_nodes(const Pool& pool, std::vector<Standing>& standings, See see) {
   }
 }
 
-/// Why an allotment of which no node has come goes back; empty: it does not.
-inline std::string why_nobody_joined(const Limits& limits, const Allotment& allotment,
-                                     const Occupancy& occupancy, Time now) {
-  if (allotment.state != State::Running || occupancy.joined > 0 || !allotment.granted ||
-      now - *allotment.granted < limits.start_timeout * kSecond)
-    return "";
+/// Why an allotment without any node goes back; empty: it has some, or they are still to come.
+inline std::string why_nobody_is_there(const Limits& limits, const Allotment& allotment,
+                                       const Occupancy& occupancy, Time now) {
+  if (allotment.state != State::Running || occupancy.joined > 0) return "";
+  if (occupancy.lost > 0) return occupancy.lost == 1 ? "its agent was lost" : "its agents were lost";
+  if (!allotment.granted || now - *allotment.granted < limits.start_timeout * kSecond) return "";
   return fmt::format("no agent has joined within {} s of its start", limits.start_timeout);
 }
 

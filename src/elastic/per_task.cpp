@@ -60,7 +60,7 @@ class PerTask {
       release(i, "its trial or task has ended");
     else if (standing.idle() && !standing.open)
       release(i, "its time is almost over");
-    else if (const auto why = why_nobody_joined(limits_, a, standing, now_); !why.empty())
+    else if (const auto why = why_nobody_is_there(limits_, a, standing, now_); !why.empty())
       release(i, why);
     else if (standing.idle() && run == runs_.end() && standing.joined == a.nodes &&
              now_ - standing.idle_since >= limits_.idle_timeout * kSecond)
@@ -69,7 +69,7 @@ class PerTask {
 
   bool serves(std::size_t i, const Demand& demand) const {
     const auto& a = pool_.allotments[i];
-    if (!standings_[i].open || a.nodes != nodes_for(limits_, demand)) return false;
+    if (!standings_[i].open || standings_[i].lost > 0 || a.nodes != nodes_for(limits_, demand)) return false;
     const auto agents = agents_.find(a.id);
     return agents == agents_.end() || std::ranges::none_of(agents->second, [&](const std::string& agent) {
              return demand.blocked_agents.contains(agent);

@@ -88,6 +88,26 @@ TEST(PerTask, IsRequestedOnce) {
   EXPECT_EQ(decide(p, kNow).releases, Releases{});
 }
 
+TEST(PerTask, ANodeWhoseAgentWasLostIsReplaced) {
+  auto p = pool();
+  add(p, "1", "t0", State::Running);
+  p.nodes.clear();
+  p.lost["1"] = 1;
+  wait(p, "t0");
+  EXPECT_EQ(decide(p, kNow).releases, (Releases{{"1", "its agent was lost"}}));
+  EXPECT_EQ(decide(p, kNow).requests, (Requests{{1, "t0", "1"}}));
+}
+
+TEST(PerTask, AGangOfWhichANodeWasLostGetsAnother) {
+  auto p = pool();
+  add(p, "1", "t0", State::Running, 2);
+  p.nodes.pop_back();
+  p.lost["1"] = 1;
+  wait(p, "t0", 4);
+  EXPECT_EQ(decide(p, kNow).releases, (Releases{{"1", "its trial or task needs another"}}));
+  EXPECT_EQ(decide(p, kNow).requests, (Requests{{2, "t0", "1"}}));
+}
+
 TEST(PerTask, GoesBackAsSoonAsItsTaskHasEnded) {
   for (const auto state : {State::Requested, State::Pending, State::Running}) {
     auto p = pool();

@@ -98,8 +98,10 @@ constexpr InAllRoutes kInAllRoutes[] = {
     {"metrics", "The validation metrics, each as name, name:min or name:max."},
     {"modelName", "The name or the id of the model."},
     {"modelVersionNum", "The number of the version; 0 and -1 mean the latest."},
-    {"name", "Only entries whose name contains this text, in upper or lower case."},
-    {"nameCaseSensitive", "Only entries whose name contains this text with the same case."},
+    {"name",
+     "Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only "
+     "those with exactly this name."},
+    {"nameCaseSensitive", "Only the entry with this name, in upper and lower case as given."},
     {"offset", "How many entries to skip; a negative number counts from the end."},
     {"omitConfig", "Whether to leave out the configuration of each experiment."},
     {"orPreempted", "Whether to return also when the trial is to be preempted or killed."},

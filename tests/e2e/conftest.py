@@ -55,6 +55,14 @@ def start(tmp_path):
         cluster.end()
 
 
+@pytest.fixture(scope="module")
+def cluster(request, tmp_path_factory):
+    """`det up`, one for all tests of a file, with the OPTIONS that the file names."""
+    it = Cluster(tmp_path_factory.mktemp("module") / "cluster", options=getattr(request.module, "OPTIONS", ())).start()
+    yield it
+    it.end()
+
+
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
     """What clusters have compiled of trials in C++."""

@@ -5,6 +5,20 @@ import subprocess
 
 from cluster import PATIENCE, PYTHON, REPOSITORY
 
+# The beginning of a program that submits a short experiment.
+SHORT = """
+from determined.experimental import Determined, client
+import json
+config = {
+    "name": "short", "entrypoint": "model_def:NoisyTrial", "scheduling_unit": 10,
+    "hyperparameters": {"global_batch_size": 8, "seconds_per_batch": 0.0},
+    "searcher": {"name": "single", "metric": "validation_loss", "max_length": {"batches": 60}},
+    "min_validation_period": {"batches": 20}, "min_checkpoint_period": {"batches": 20},
+    "checkpoint_storage": {"save_trial_best": 5, "save_trial_latest": 5},
+    "reproducibility": {"experiment_seed": 3},
+}
+"""
+
 
 def popen_python(cluster, program, directory, environment=None):
     """Starts a program of a user, with the cluster's address in DET_MASTER and its output in a pipe."""

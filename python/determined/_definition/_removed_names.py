@@ -11,7 +11,10 @@ def restore() -> None:
 
     Names that NumPy defines today (such as ``numpy.bool`` since 2.0) stay unchanged.
     """
-    import numpy
+    try:
+        import numpy
+    except ModuleNotFoundError:
+        return
 
     for name, python_type in _NUMPY.items():
         if name not in vars(numpy):

@@ -37,6 +37,8 @@ TENSORFLOW = ("tensorflow-cpu==2.15.1", "tensorpack==0.11", "lmdb==3.0.0")
 """What TensorFlow trials need: the last TensorFlow with estimators, and the packages that the platform uses with it."""
 _UNUSED_DAYS = 30
 _ENTERED = "DET_ENVIRONMENT_ENTERED"
+HOOK_PACKAGES = "DET_HOOK_PACKAGES"
+"""Where ``startup-hook.sh`` installed packages for this task alone; see ``determined.exec.hook``."""
 _NAMES_TENSORFLOW = re.compile(r"^tensorflow(-cpu|-gpu|-intel|\[[^]]*\])?\s*($|[=<>!~;@])")
 _REFERS_TO_FILES = re.compile(
     r"^\s*(-r|-c|-e|--requirement|--constraint|--editable|\.|/|file:)|@\s*(file:|\.)", re.MULTILINE
@@ -83,25 +85,47 @@ def enter(directory: str, command: list[str], config: Mapping[str, Any] | None =
     """
     if os.environ.get(_ENTERED) == sys.prefix:
         return os.path.dirname(sys.executable)
-    layers = wanted(pathlib.Path(directory), config)
-    if not layers:
+    home, packages = build_all(pathlib.Path(directory), config)
+    brought = [*_hook_packages(), *packages]
+    if home is not None:
+        os.environ["VIRTUAL_ENV"] = str(home)
+        os.environ["PATH"] = f"{home / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    if any(imported_from_elsewhere(entry) for entry in brought):
+        python = sys.executable if home is None else str(home / "bin" / "python")
+        os.environ[_ENTERED] = sys.prefix if home is None else str(home)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execv(python, [python, *command])
+    if home is None:
         return None
+    sys.path[1:1] = [str(entry) for entry in brought]
+    importlib.invalidate_caches()
+    return str(home / "bin")
+
+
+def build_all(
+    directory: pathlib.Path, config: Mapping[str, Any] | None = None
+) -> tuple[pathlib.Path | None, list[pathlib.Path]]:
+    """Builds what a model definition needs on top of the platform's packages.
+
+    Returns the topmost environment, or None if nothing is needed, and the directories of packages from top to bottom.
+
+    Raises:
+        InvalidExperimentException: pip could not install the packages.
+    """
+    home = None
     packages: list[pathlib.Path] = []
     keys: list[str] = []
-    for layer in layers:
+    for layer in wanted(directory, config):
         home = place(layer, keys)
         keys.append(home.name)
         packages.insert(0, build(home, layer, packages))
-    os.environ["VIRTUAL_ENV"] = str(home)
-    os.environ["PATH"] = f"{home / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    if any(imported_from_elsewhere(entry) for entry in packages):
-        sys.stdout.flush()
-        os.environ[_ENTERED] = str(home)
-        sys.stderr.flush()
-        os.execv(home / "bin" / "python", [str(home / "bin" / "python"), *command])
-    sys.path[1:1] = [str(entry) for entry in packages]
-    importlib.invalidate_caches()
-    return str(home / "bin")
+    return home, packages
+
+
+def _hook_packages() -> list[pathlib.Path]:
+    given = os.environ.get(HOOK_PACKAGES)
+    return [pathlib.Path(given)] if given and os.path.isdir(given) else []
 
 
 def wanted(directory: pathlib.Path, config: Mapping[str, Any] | None = None) -> list[Layer]:
@@ -256,7 +280,9 @@ def _locked(path: pathlib.Path, title: str) -> Iterator[IO[str]]:
 def _platform() -> tuple[str, str]:
     """The platform's environment, on which all others are built: its path, and the hash of its packages."""
     digest = hashlib.sha256(sys.version.encode())
-    for name, version in sorted((d.name, d.version) for d in importlib.metadata.distributions()):
+    # Without those of a hook, which another task does not have.
+    path = [entry for entry in sys.path if pathlib.Path(entry) not in _hook_packages()]
+    for name, version in sorted((d.name, d.version) for d in importlib.metadata.distributions(path=path)):
         digest.update(f"\n{name}=={version}".encode())
     return os.path.realpath(sys.prefix), digest.hexdigest()
 

@@ -23,7 +23,7 @@ def project_of(session: Session, workspace_id: int, workspace_name: str, name: s
 
 
 def _called(name: str, answers: Iterable[Mapping[str, Any]], otherwise: str) -> Mapping[str, Any]:
-    """The one with exactly this name; the master also returns names that contain it, regardless of case."""
+    """The one with exactly this name; if there is none, the master returns those that differ in case."""
     for answer in answers:
         if answer["name"] == name:
             return answer

@@ -93,6 +93,8 @@ Result<void> run_as(const config::AgentUserGroup& account, const fs::path& state
         account.agent_user.value_or(std::to_string(uid)), account.agent_group.value_or(std::to_string(gid)),
         uid, gid, own);
   if (auto done = give_all(work, uid, gid); !done) return done;
+  if (!spec.hook_packages.empty())
+    if (auto done = give(spec.hook_packages, uid, gid); !done) return done;
   std::error_code error;
   // The way to the directory, which may be entered but not listed; what else is there stays the agent's.
   for (auto path = work.parent_path(); path != state.parent_path() && path != path.root_path();

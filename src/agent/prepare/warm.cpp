@@ -49,15 +49,31 @@ std::string last_line(const std::filesystem::path& log) {
 
 }  // namespace
 
+TrialStart how_to_start(const WarmState& worker, milliseconds patience) {
+  if (worker.ready) return TrialStart::Fork;
+  if (!worker.starting || worker.failed || *worker.starting >= patience) return TrialStart::Fresh;
+  return TrialStart::Wait;
+}
+
 WarmWorker::WarmWorker(const asio::any_io_executor& executor, WarmOptions options)
     : executor_(executor), options_(std::move(options)), free_(executor) {}
+
+WarmState WarmWorker::state() const {
+  WarmState state{.ready = ready_, .failed = failed_};
+  if (starting_)
+    state.starting = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - *starting_);
+  return state;
+}
 
 asio::awaitable<void> WarmWorker::run() {
   asio::steady_timer timer(executor_);
   auto pause = kPauseMin;
   while (true) {
     const auto begin = std::chrono::steady_clock::now();
+    starting_ = begin;
     co_await live();
+    starting_.reset();
+    options_.changed();
     const bool lived = std::chrono::steady_clock::now() - begin > kPauseMax;
     pause = lived ? kPauseMin : std::min(pause * 2, kPauseMax);
     timer.expires_after(pause);
@@ -69,6 +85,7 @@ asio::awaitable<void> WarmWorker::live() {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) != 0) {
     spdlog::warn("cannot start the warm worker for {}: {}", options_.framework, std::strerror(errno));
+    failed_ = true;
     co_return;
   }
   ::fcntl(sockets[1], F_SETFL, 0);  // The worker reads as it likes.
@@ -78,6 +95,7 @@ asio::awaitable<void> WarmWorker::live() {
   if (!pid) {
     ::close(sockets[0]);
     spdlog::warn("cannot start the warm worker for {}: {}", options_.framework, pid.error().message());
+    failed_ = true;
     co_return;
   }
   socket_.emplace(executor_, sockets[0]);
@@ -88,9 +106,12 @@ asio::awaitable<void> WarmWorker::live() {
   const auto began = std::chrono::steady_clock::now();
   auto nothing = json::serialize(json::to_json(Request{}));
   const auto hello = co_await ask(std::move(nothing), kWarmUpPatience);
+  failed_ = !hello;
   if (hello) {
+    starting_.reset();
     ready_ = true;
     free_.ring();
+    options_.changed();
     spdlog::info("the warm worker for {} is ready after {} ms", options_.framework,
                  std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began).count());
     co_await process_->ended();

@@ -229,10 +229,14 @@ class Init {
     if (pid == 0) {
       become_child(options_, environment_, directory_);
       ::dup2(result, kHookDescriptor);
+      // Packages that the hook installs end with the task. Without that environment, `pip` is the machine's.
       const char* script =
+          "if [ -n \"$1\" ]; then eval \"$(\"$1\" -m determined.exec.hook \"$2\")\"; fi; shift 2; "
           "set -e -x; . \"$0\"; { set +x; } 2>/dev/null; DET_HOOK_DIRECTORY=\"$PWD\" env -0 >&9";
-      ::execlp("bash", "bash", "-c", script, spec_.startup_hook.c_str(), nullptr);
-      ::execlp("sh", "sh", "-c", script, spec_.startup_hook.c_str(), nullptr);
+      const char *hook = spec_.startup_hook.c_str(), *python = spec_.hook_python.c_str(),
+                 *packages = spec_.hook_packages.c_str();
+      ::execlp("bash", "bash", "-c", script, hook, python, packages, nullptr);
+      ::execlp("sh", "sh", "-c", script, hook, python, packages, nullptr);
       ::_exit(kNotFoundStatus);
     }
     if (pid < 0) {

@@ -30,6 +30,9 @@ struct ShimSpec {
   std::string working_directory;
   std::string startup_hook;  ///< A shell script, sourced first; empty: none. Once for all ranks that share
                              ///< `shared_directory`.
+  std::string
+      hook_python;  ///< Makes the environment that the hook installs packages into; empty: none is made.
+  std::string hook_packages;     ///< The directory of that environment.
   std::string shared_directory;  ///< Of the allocation on this machine: where the hook's outcome is kept.
   std::vector<std::string>
       isolation;     ///< Steps to try, of kIsolationSteps; each is left out where the machine refuses.
@@ -47,9 +50,9 @@ struct ShimSpec {
   std::int64_t uid = -1, gid = -1;          ///< What hook and task run as; below 0: as the shim does.
 };
 BOOST_DESCRIBE_STRUCT(ShimSpec, (),
-                      (command, environment, working_directory, startup_hook, shared_directory, isolation,
-                       hide, show, limits, cgroup, memory_bytes_max, pids_max, lease, grace_seconds,
-                       drain_seconds, stall_seconds, spool_bytes_max, uid, gid))
+                      (command, environment, working_directory, startup_hook, hook_python, hook_packages,
+                       shared_directory, isolation, hide, show, limits, cgroup, memory_bytes_max, pids_max,
+                       lease, grace_seconds, drain_seconds, stall_seconds, spool_bytes_max, uid, gid))
 
 /// `lease` of the state directory: until when this machine may run what it runs.
 struct ShimLease {

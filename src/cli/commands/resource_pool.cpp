@@ -158,11 +158,12 @@ Action define_describe_resource_pool(CLI::App& app) {
     }
     show(console, {}, nullptr, facts);
     if (!provider.is_object()) return 0;
-    Table table({"Allotment", "Nodes", "State", "Job", "Reason", "Requested", "Ends", "Agents", "For"});
+    Table table(
+        {"Allotment", "Nodes", "State", "Job", "Reason", "Requested", "Ends", "Agents", "For", "Log"});
     for (const auto& a : list_at(provider, "allotments"))
       table.add({at(a, "id"), at(a, "nodes"), at(a, "state"), at(a, "engineId"), at(a, "reason"),
                  time_cell(at(a, "requested")), time_cell(at(a, "ends")), json::value(agents_text(a)),
-                 at(a, "taskId")});
+                 at(a, "taskId"), at(a, "log")});
     show(console, {}, nullptr, table);
     return 0;
   };

@@ -51,17 +51,22 @@ Result<int> run_locally(Session& session, const CreateOptions& options, const Ex
   if (!std::filesystem::is_directory(options.model_directory))
     return invalid_argument("Path '{}' must be a directory", options.model_directory);
   auto config_file = options.config_file;
-  if (!options.overrides.empty()) {
-    // The test run reads a file; it may keep it open for as long as it likes.
-    std::string name = (std::filesystem::temp_directory_path() / "det-config-XXXXXX.yaml").string();
+  const auto program = local_program(session, document);
+  const bool python = program.size() > 2;
+  if (python || !options.overrides.empty()) {
+    // The test run reads a file; it may keep it open for as long as it likes. Python gets JSON, which it
+    // reads without a package for YAML.
+    std::string name = (std::filesystem::temp_directory_path() /
+                        (python ? "det-config-XXXXXX.json" : "det-config-XXXXXX.yaml"))
+                           .string();
+    const auto text = python ? json::serialize(document.document) : document.text;
     const int fd = ::mkstemps(name.data(), 5);
-    const bool written = fd >= 0 && ::write(fd, document.text.data(), document.text.size()) ==
-                                        static_cast<ssize_t>(document.text.size());
+    const bool written =
+        fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
     if (fd >= 0) ::close(fd);
     if (!written) return fail(ErrorCode::Unavailable, "cannot write {}: {}", name, std::strerror(errno));
     config_file = name;
   }
-  const auto program = local_program(session, document);
   auto words = program;
   words.insert(words.end(), {config_file, options.model_directory, "--test"});
   std::vector<char*> argv;
@@ -70,8 +75,8 @@ Result<int> run_locally(Session& session, const CreateOptions& options, const Ex
   session.console().flush();
   ::execvp(argv[0], argv.data());
   return fail(ErrorCode::Unavailable, "cannot start {}: {}; set {}", program[0], std::strerror(errno),
-              program.size() == 2 ? "DET_TRIAL_PROGRAM to the path of det-trial"
-                                  : "DET_PYTHON to a Python that has the package determined");
+              python ? "DET_PYTHON to a Python that has the package determined"
+                     : "DET_TRIAL_PROGRAM to the path of det-trial");
 }
 
 Result<json::array> pack(Console& console, const CreateOptions& options) {

@@ -47,7 +47,8 @@ class Masters : public std::enable_shared_from_this<Masters> {
   std::deque<std::shared_ptr<ClientPool>> pools_;
   std::size_t given_;  // the first ones were given; others were named
   std::size_t current_ = 0;
-  std::set<std::size_t> broken_;  // whose connection broke under a call: they are asked before they get another
+  // Whose connection broke under a call: they are asked before they get another.
+  std::set<std::size_t> broken_;
   std::uint64_t closes_ = 0;
 };
 

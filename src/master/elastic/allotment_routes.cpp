@@ -38,10 +38,11 @@ struct AllotmentObject {
   std::optional<Time> granted, ends;
   std::vector<std::string> agents;
   std::string task_id;  ///< for which alone it is
+  std::string log;      ///< where the output of its agents is: a file, or a command
 };
 BOOST_DESCRIBE_STRUCT(AllotmentObject, (),
                       (id, resource_pool, provider, nodes, nodes_joined, state, engine_id, reason, requested,
-                       granted, ends, agents, task_id))
+                       granted, ends, agents, task_id, log))
 struct AllotmentsReply {
   std::vector<AllotmentObject> allotments;
 };
@@ -94,6 +95,7 @@ AllotmentObject object_of(Services& s, const elastic::Allotment& allotment) {
                          .task_id = allotment.task};
   for (const auto& [id, agent] : cluster.agents())
     if (agent.allotment == allotment.id && agent.connected) object.agents.push_back(id);
+  if (s.provisioner != nullptr) object.log = s.provisioner->log_of(allotment.pool, allotment.id);
   object.nodes_joined = static_cast<std::int32_t>(object.agents.size());
   return object;
 }
@@ -160,14 +162,16 @@ void add_allotment_routes(http::Router& router, Services& s) {
       Verb::Post, "/api/v1/allotments/{allotmentId}/claim",
       [&s](Context c, AllotmentClaim r) { return claim(s, std::move(c), std::move(r)); },
       Doc{.summary = "Exchange the token of an allotment for that of the agent of one of its nodes",
-          .tag = tag});
+          .tag = tag,
+          .errors = {ErrorCode::Gone}});
   router.add<ProviderQuery, ProviderReply>(
       Verb::Get, "/api/v1/resource-pools/{resourcePoolName}/provider",
       [&s](Context, ProviderQuery q) -> asio::awaitable<Result<ProviderReply>> {
         co_return describe_provider(s, q.resource_pool_name);
       },
       Doc{.summary = "Get the provider of a resource pool, its machines, and their number over time",
-          .tag = tag});
+          .tag = tag,
+          .errors = {ErrorCode::NotFound}});
   router.add<AllotmentsQuery, AllotmentsReply>(
       Verb::Get, "/api/v1/allotments",
       [&s](Context, AllotmentsQuery q) -> asio::awaitable<Result<AllotmentsReply>> {

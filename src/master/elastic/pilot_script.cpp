@@ -31,8 +31,6 @@ std::string pilot_script(const ProviderSettings& settings, const PilotSettings& 
       agent += " --master-cert-name " + shell_quoted(pilot.certificate_name);
   }
   if (!settings.gpus) agent += fmt::format(" --slots {}", settings.limits.slots_per_node);
-  // The only trial of a node would import its framework at the same time.
-  if (settings.limits.granularity == elastic::Granularity::Task) agent += " --no-warm-worker";
   for (const auto& option : settings.agent_options) agent += " " + shell_quoted(option);
   if (!options.empty()) agent += " " + options;
   if (!settings.prologue.empty()) script += settings.prologue + "\n";

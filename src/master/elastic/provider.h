@@ -49,6 +49,9 @@ class Provider {
   virtual Result<std::vector<EngineJob>> list(const std::string& prefix) = 0;
   /// Ends them; what is over already is no error.
   virtual Result<void> cancel(const std::vector<EngineJob>& jobs) = 0;
+  /// Where people find what the pilots of such a name print: a file, or a command; with NODE where each node
+  /// has its own.
+  virtual std::string log_of(const std::string& name) const = 0;
   /// How many calls a minute the engine's controller shall see at most; 0: any number.
   virtual int calls_per_minute() const { return 0; }
 };

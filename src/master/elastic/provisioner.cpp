@@ -124,6 +124,11 @@ std::string Provisioner::trouble(const std::string& pool) const {
   return found == pools_.end() ? "" : found->second->trouble;
 }
 
+std::string Provisioner::log_of(const std::string& pool, const std::string& allotment) const {
+  const auto found = pools_.find(pool);
+  return found == pools_.end() ? "" : found->second->provider->log_of(name_of(allotment));
+}
+
 std::map<std::string, std::int64_t> Provisioner::calls() const {
   std::map<std::string, std::int64_t> calls;
   for (const auto& [name, pool] : pools_) calls[name] = pool->calls;

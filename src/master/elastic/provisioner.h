@@ -42,6 +42,8 @@ class Provisioner {
 
   /// What the engine of the pool last said against us; empty: it answers.
   std::string trouble(const std::string& pool) const;
+  /// Where people find the output of an allotment's agents; empty: nobody knows.
+  std::string log_of(const std::string& pool, const std::string& allotment) const;
   /// How often each pool's engine was called since the start.
   std::map<std::string, std::int64_t> calls() const;
   /// A sample every ten seconds since the start, of six hours at most.

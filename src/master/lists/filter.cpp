@@ -85,7 +85,7 @@ bool contains(const json::value& whole, const json::value& part) {
     return std::ranges::any_of(whole.get_array(),
                                [&](const auto& item) { return text_of(item) == text_of(part); });
   }
-  return !whole.is_null() && to_lower(text_of(whole)).find(to_lower(text_of(part))) != std::string::npos;
+  return !whole.is_null() && contains_ignoring_case(text_of(whole), text_of(part));
 }
 
 bool matches_field(const Condition& c, const json::value& value) {

@@ -82,10 +82,6 @@ bool has_all(const std::vector<std::string>& labels, const std::vector<std::stri
   });
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return to_lower(text).find(to_lower(part)) != std::string::npos;
-}
-
 /// Where a model can be put: an open workspace in which the caller may create models, named by its id, by its
 /// name, or by both.
 Result<WorkspaceId> model_place(Services& s, const Context& context, std::optional<WorkspaceId> id,
@@ -126,7 +122,9 @@ asio::awaitable<Result<ModelListReply>> list(Services& s, Context context, ListQ
       continue;
     if (q.id && id.value() != *q.id) continue;
     if (q.archived && model.archived != *q.archived) continue;
-    if (!contains(model.name, q.name) || !contains(model.description, q.description)) continue;
+    if (!contains_ignoring_case(model.name, q.name) ||
+        !contains_ignoring_case(model.description, q.description))
+      continue;
     if (!has_all(model.labels, q.labels)) continue;
     if (!q.user_ids.empty() &&
         std::find(q.user_ids.begin(), q.user_ids.end(), model.owner) == q.user_ids.end())

@@ -1,6 +1,7 @@
 #include "det/master/rights/assignment_rules.h"
 
 #include "det/access/role.h"
+#include "det/base/text.h"
 #include "det/master/workspaces/workspace_objects.h"
 
 namespace det::master {
@@ -73,7 +74,7 @@ std::vector<RoleBook::Record> assignments_in(const std::set<RoleBook::Record>& a
   for (const auto& record : all) {
     if (record.workspace != workspace.value()) continue;
     const auto assignee = assignee_name(record, known);
-    if (assignee && mentions(*assignee, name)) here.push_back(record);
+    if (assignee && contains_ignoring_case(*assignee, name)) here.push_back(record);
   }
   return here;
 }

@@ -143,7 +143,7 @@ void add_checkpoint_report_routes(http::Router& router, Services& s) {
       [&s](Context c, CheckpointRequest r) { return checkpoint(s, std::move(c), std::move(r)); },
       Doc{.summary = "Report a checkpoint that is completely stored",
           .tag = tag,
-          .errors = {ErrorCode::Gone}});
+          .errors = {ErrorCode::NotFound, ErrorCode::Gone, ErrorCode::AlreadyExists}});
 }
 
 }  // namespace det::master

@@ -75,6 +75,28 @@ struct EnvironmentsReply {
 };
 BOOST_DESCRIBE_STRUCT(EnvironmentsReply, (), (environments, seeds, git))
 
+/// Null means "not given", and the document of the API promises no null in its place.
+void drop_nulls(json::value& found, const json::value& read) {
+  if (found.is_array() && read.is_array()) {
+    for (std::size_t i = 0; i < found.get_array().size() && i < read.get_array().size(); ++i) {
+      auto& item = found.get_array()[i];
+      if (item.is_null()) item = read.get_array()[i];
+      drop_nulls(item, read.get_array()[i]);
+    }
+  } else if (found.is_object() && read.is_object()) {
+    auto& members = found.get_object();
+    for (auto member = members.begin(); member != members.end();) {
+      const auto* same = read.get_object().if_contains(member->key());
+      if (member->value().is_null() && (same == nullptr || !same->is_null())) {
+        member = members.stable_erase(member);
+        continue;
+      }
+      if (same != nullptr) drop_nulls(member->value(), *same);
+      ++member;
+    }
+  }
+}
+
 asio::awaitable<Result<Empty>> add(Services& s, Context context, ReportRequest request) {
   const auto who = co_await reporter(s, context.principal, request.trial_id);
   if (!who) co_return tl::unexpected(who.error());
@@ -87,7 +109,11 @@ asio::awaitable<Result<Empty>> add(Services& s, Context context, ReportRequest r
       (!id.empty() && static_cast<std::size_t>(request.rank) >= std::max<std::size_t>(size, 1)))
     co_return invalid_argument("rank is {}; it must be a rank of allocation {}, from 0 to {}", request.rank,
                                id, std::max<std::size_t>(size, 1) - 1);
-  const auto text = json::serialize(request.environment.value);
+  json::value environment = std::move(request.environment.value);
+  const auto told = http::from_wire<ProcessEnvironment>(environment);
+  if (!told) co_return invalid_argument("environment: {}", told.error().message());
+  drop_nulls(environment, http::to_wire(*told));
+  const auto text = json::serialize(environment);
   if (text.size() > kBytesMax)
     co_return invalid_argument("environment has {} bytes; at most {} are allowed for a process", text.size(),
                                kBytesMax);
@@ -97,10 +123,10 @@ asio::awaitable<Result<Empty>> add(Services& s, Context context, ReportRequest r
                                   .run_id = who->run_id,
                                   .rank = request.rank,
                                   .digest = digest(text),
-                                  .environment = std::move(request.environment.value),
+                                  .environment = std::move(environment.get_object()),
                                   .report_time = s.ledger.now()};
-  auto read = [&s, trial = record.trial_id] { return s.store.environments(trial); };
-  const auto known = co_await offload(s, std::move(read));
+  auto look = [&s, trial = record.trial_id] { return s.store.environments(trial); };
+  const auto known = co_await offload(s, std::move(look));
   for (const auto& other : known)
     if (other.run_id == record.run_id && other.rank == record.rank) {
       if (other.digest == record.digest) co_return Empty{};
@@ -159,7 +185,7 @@ void add_environment_routes(http::Router& router, Services& s) {
       [&s](Context c, ReportRequest r) { return add(s, std::move(c), std::move(r)); },
       Doc{.summary = "Report the environment of a process, once for each run and rank",
           .tag = "Trial processes",
-          .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
+          .errors = {ErrorCode::NotFound, ErrorCode::Gone, ErrorCode::AlreadyExists}});
   router.add<OfTrial, EnvironmentsReply>(
       Verb::Get, "/api/v1/trials/{trialId}/environment",
       [&s](Context, OfTrial q) { return list(s, std::move(q)); },

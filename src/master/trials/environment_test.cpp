@@ -51,6 +51,22 @@ TEST_F(EnvironmentTest, RunsInTheSameEnvironmentShareIt) {
   EXPECT_EQ(body.at("environments").at(0).at("found").get_array().size(), 2u);
 }
 
+TEST_F(EnvironmentTest, WhatDoesNotFitTheDocumentIsRefusedAndNullIsAsIfItWereNotGiven) {
+  submit();
+  const auto task = sync("a", 1).desired.at(0);
+  const auto odd = tell(task, {{"hardware", {{"cores", "many"}}}});
+  EXPECT_EQ(odd.status, 400);
+  EXPECT_NE(odd.text.find("hardware.cores"), std::string::npos) << odd.text;
+  EXPECT_EQ(tell(task, {{"versions", {{"cudnn", nullptr}}},
+                        {"os", nullptr},
+                        {"new", 1},
+                        {"hardware", {{"cpu", nullptr}, {"gpu_driver", nullptr}}}})
+                .status,
+            200);
+  const json::value expected{{"versions", {{"cudnn", nullptr}}}, {"new", 1}, {"hardware", json::object{}}};
+  EXPECT_EQ(told(task).at("environments").at(0).at("environment"), expected);
+}
+
 TEST_F(EnvironmentTest, ARankTellsItOncePerRun) {
   submit("resources: {slots_per_trial: 2}\n");
   const auto task = sync("a", 2).desired.at(0);
@@ -75,7 +91,7 @@ TEST_F(EnvironmentTest, AProcessTellsForItsOwnTrialOnlyAndNotTooMuch) {
   const json::object body{{"environment", here_}};
   EXPECT_EQ(call(tasks[1].token, "POST", path(tasks[0]), body).status, 403);
   EXPECT_EQ(call(tasks[0].token, "POST", path(tasks[0]), json::object{{"rank", 0}}).status, 400);
-  const auto large = tell(tasks[0], {{"packages", std::string(300'000, 'x')}});
+  const auto large = tell(tasks[0], {{"packages", {std::string(300'000, 'x')}}});
   EXPECT_EQ(large.status, 400);
   EXPECT_NE(large.text.find("at most 262144"), std::string::npos) << large.text;
   EXPECT_EQ(told(tasks[0]).at("environments"), json::array{});

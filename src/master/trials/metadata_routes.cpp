@@ -60,7 +60,7 @@ void add_metadata_routes(http::Router& router, Services& s) {
       [&s](Context c, TrialMetadataRequest r) { return set(s, std::move(c), std::move(r)); },
       Doc{.summary = "Replace the metadata of a trial",
           .tag = "Trial processes",
-          .errors = {ErrorCode::Gone}});
+          .errors = {ErrorCode::NotFound, ErrorCode::Gone}});
   router.add<OfRun, TrialMetadataReply>(
       Verb::Get, "/api/v1/runs/{runId}/metadata", [&s](Context, OfRun q) { return get(s, q.run_id); },
       Doc{.summary = "Get the metadata of a trial", .tag = "Trials", .errors = {ErrorCode::NotFound}});

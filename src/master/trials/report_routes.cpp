@@ -262,7 +262,7 @@ void add_report_routes(http::Router& router, Services& s) {
       [&s](Context c, MetricsRequest r) { return metrics(s, std::move(c), std::move(r)); },
       Doc{.summary = "Report metrics of a trial; durable when the call returns",
           .tag = tag,
-          .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
+          .errors = {ErrorCode::NotFound, ErrorCode::Gone, ErrorCode::AlreadyExists}});
   for (const std::string group : {"training", "validation"})
     router.add<TrialMetrics, Empty>(
         Verb::Post, fmt::format("/api/v1/trials/{{trialId}}/{}_metrics", group),
@@ -272,7 +272,7 @@ void add_report_routes(http::Router& router, Services& s) {
         },
         Doc{.summary = "Report metrics of the group " + group,
             .tag = tag,
-            .errors = {ErrorCode::Gone, ErrorCode::AlreadyExists}});
+            .errors = {ErrorCode::NotFound, ErrorCode::Gone, ErrorCode::AlreadyExists}});
   router.add<ProgressRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/progress",
       [&s](Context c, ProgressRequest r) -> asio::awaitable<Result<Empty>> {
@@ -287,11 +287,15 @@ void add_report_routes(http::Router& router, Services& s) {
           co_return tl::unexpected(fine.error());
         co_return Empty{};  // progress is told by the batches of training reports
       },
-      Doc{.summary = "Report the progress of a trial, from 0 to 1", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "Report the progress of a trial, from 0 to 1",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::Gone}});
   router.add<EarlyExitRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/early_exit",
       [&s](Context c, EarlyExitRequest r) { return early_exit(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Report that a trial ends early", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "Report that a trial ends early",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::Gone}});
   router.add<RunnerRequest, Empty>(
       Verb::Post, "/api/v1/trials/{trialId}/runner/metadata",
       [&s](Context c, RunnerRequest r) -> asio::awaitable<Result<Empty>> {
@@ -303,7 +307,9 @@ void add_report_routes(http::Router& router, Services& s) {
         cluster::Event what = event;
         co_return co_await heard(s, std::move(c), std::move(what));
       },
-      Doc{.summary = "Report what a trial is doing", .tag = tag, .errors = {ErrorCode::Gone}});
+      Doc{.summary = "Report what a trial is doing",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::Gone}});
   router.add<BestQuery, BestReply>(
       Verb::Get, "/api/v1/experiments/{experimentId}/searcher/best_searcher_validation_metric",
       [&s](Context, BestQuery q) { return best(s, q.experiment_id); },

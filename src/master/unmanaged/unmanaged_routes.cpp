@@ -192,7 +192,7 @@ void add_unmanaged_routes(http::Router& router, Services& s) {
       [&s](Context c, UnmanagedPatchRequest r) { return patch(s, std::move(c), std::move(r)); },
       Doc{.summary = "Report the state of an unmanaged trial, or, without a state, that its process is alive",
           .tag = tag,
-          .errors = errors});
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition, ErrorCode::AlreadyExists}});
   router.add<StartRequest, StartReply>(
       Verb::Post, "/api/v1/trials/{trialId}/start",
       [&s](Context c, StartRequest r) { return start(s, std::move(c), std::move(r)); },
@@ -209,7 +209,7 @@ void add_unmanaged_routes(http::Router& router, Services& s) {
       Doc{.summary = "Announce that an unmanaged trial is about to report; its checkpoints are where its "
                      "configuration says",
           .tag = tag,
-          .errors = {ErrorCode::Gone}});
+          .errors = {ErrorCode::NotFound, ErrorCode::Gone}});
 }
 
 }  // namespace det::master

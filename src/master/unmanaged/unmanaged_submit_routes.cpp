@@ -102,7 +102,8 @@ void add_unmanaged_submit_routes(http::Router& router, Services& s) {
         co_return co_await create_unmanaged(s, std::move(c), std::move(r));
       },
       Doc{.summary = "Get or create the unmanaged experiment with this external id",
-          .tag = "Outside the cluster"});
+          .tag = "Outside the cluster",
+          .errors = {ErrorCode::NotFound}});
 }
 
 }  // namespace det::master

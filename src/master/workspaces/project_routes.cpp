@@ -92,13 +92,14 @@ asio::awaitable<Result<ProjectListReply>> list(Services& s, Context context, Lis
   const auto counts = co_await count_projects(s);
   std::vector<ProjectObject> found;
   for (const auto& [id, record] : s.workspaces.projects()) {
-    if (record.workspace != q.id || !mentions(record.name, q.name)) continue;
+    if (record.workspace != q.id) continue;
     if (q.archived && s.workspaces.closed(record) != *q.archived) continue;
     if (!q.user_ids.empty() &&
         std::find(q.user_ids.begin(), q.user_ids.end(), record.owner) == q.user_ids.end())
       continue;
     found.push_back(to_object(s, record, counts));
   }
+  keep_named(found, q.name);
   std::stable_sort(found.begin(), found.end(), [&](const ProjectObject& a, const ProjectObject& b) {
     if (q.sort_by == "SORT_BY_NAME") return to_lower(a.name) < to_lower(b.name);
     if (q.sort_by == "SORT_BY_DESCRIPTION") return to_lower(a.description) < to_lower(b.description);
@@ -264,7 +265,9 @@ void add_project_routes(http::Router& router, Services& s) {
   router.add<ProjectMoveRequest, Empty>(
       Verb::Post, "/api/v1/projects/{projectId}/move",
       [&s](Context c, ProjectMoveRequest r) { return move(s, std::move(c), r); },
-      Doc{.summary = "Move a project to another workspace", .tag = tag, .errors = refusals});
+      Doc{.summary = "Move a project to another workspace",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition, ErrorCode::AlreadyExists}});
   router.add<PutNotesRequest, NotesReply>(
       Verb::Put, "/api/v1/projects/{projectId}/notes",
       [&s](Context c, PutNotesRequest r) { return put_notes(s, std::move(c), std::move(r)); },

@@ -1,6 +1,5 @@
 #include "det/master/workspaces/workspace_objects.h"
 
-#include "det/base/text.h"
 #include "det/config/experiment_config.h"
 
 namespace det::master {
@@ -102,10 +101,6 @@ std::vector<UserId> ids_of(Services& s, const std::any& principal, const std::ve
     ids.push_back(user != nullptr ? user->id : UserId{-1});
   }
   return ids;
-}
-
-bool mentions(const std::string& text, const std::string& part) {
-  return to_lower(text).find(to_lower(part)) != std::string::npos;
 }
 
 }  // namespace det::master

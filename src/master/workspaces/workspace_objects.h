@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 
 #include "det/api/objects.h"
+#include "det/base/text.h"
 #include "det/master/services.h"
 #include "det/master/workspaces/workspaces.h"
 
@@ -62,7 +64,15 @@ Result<ProjectRecord> find_project(Services& s, ProjectId id);
 
 /// The ids of `names` ("me" too), for filters; -1 for who does not exist.
 std::vector<UserId> ids_of(Services& s, const std::any& principal, const std::vector<std::string>& names);
-/// Whether `text` contains `part`, whatever the case.
-bool mentions(const std::string& text, const std::string& part);
+/// Leaves the entries with this name; if none has it, those that differ in upper and lower case only. The
+/// empty name is that of all.
+template <class Object>
+void keep_named(std::vector<Object>& entries, const std::string& name) {
+  if (name.empty()) return;
+  const bool exact =
+      std::any_of(entries.begin(), entries.end(), [&](const Object& e) { return e.name == name; });
+  std::erase_if(entries,
+                [&](const Object& e) { return exact ? e.name != name : to_lower(e.name) != to_lower(name); });
+}
 
 }  // namespace det::master

@@ -97,8 +97,7 @@ asio::awaitable<Result<WorkspaceListReply>> list(Services& s, Context context, L
   const Sight sight(s, context.principal, access::Permission::ViewWorkspace);
   for (const auto& [id, record] : s.workspaces.all()) {
     if (!sight.workspace(id.value())) continue;
-    if (!mentions(record.name, q.name)) continue;
-    if (record.name.find(q.name_case_sensitive) == std::string::npos) continue;
+    if (!q.name_case_sensitive.empty() && record.name != q.name_case_sensitive) continue;
     if (q.archived && record.archived != *q.archived) continue;
     if (q.pinned && s.workspaces.pinned(user->id, id).has_value() != *q.pinned) continue;
     if (!q.user_ids.empty() &&
@@ -106,6 +105,7 @@ asio::awaitable<Result<WorkspaceListReply>> list(Services& s, Context context, L
       continue;
     found.push_back(to_object(s, record, counts, user->id));
   }
+  keep_named(found, q.name);
   std::stable_sort(found.begin(), found.end(), [&](const WorkspaceObject& a, const WorkspaceObject& b) {
     return q.sort_by == "SORT_BY_NAME" ? to_lower(a.name) < to_lower(b.name) : a.id < b.id;
   });
@@ -281,7 +281,9 @@ void add_workspace_routes(http::Router& router, Services& s) {
   router.add<WorkspacePatchRequest, WorkspaceReply>(
       Verb::Patch, "/api/v1/workspaces/{id}",
       [&s](Context c, WorkspacePatchRequest r) { return patch(s, std::move(c), std::move(r)); },
-      Doc{.summary = "Change a workspace", .tag = tag, .errors = refusals});
+      Doc{.summary = "Change a workspace",
+          .tag = tag,
+          .errors = {ErrorCode::NotFound, ErrorCode::FailedPrecondition, ErrorCode::AlreadyExists}});
   router.add<ById, WorkspaceDeleteReply>(
       Verb::Delete, "/api/v1/workspaces/{id}", [&s](Context c, ById q) { return remove(s, std::move(c), q); },
       Doc{.summary = "Delete a workspace with all projects and experiments in it",

@@ -203,6 +203,30 @@ TEST_F(WorkspacesTest, NamesAndKeysAreTakenOnce) {
   EXPECT_EQ(call(user_, "POST", path, json::object{{"name", "x"}, {"key", "too long"}}).status, 400);
 }
 
+TEST_F(WorkspacesTest, AreFoundByTheirWholeName) {
+  const auto names = [this](const std::string& path, const char* list) {
+    std::string found;
+    const auto answer = call(user_, "GET", path);
+    for (const auto& entry : answer.body.at(list).as_array())
+      found += std::string(entry.at("name").get_string()) + " ";
+    return found;
+  };
+  const std::string path = "/api/v1/workspaces";
+  for (const auto* name : {"team 2", "Team", "team", "the team"}) make_workspace(name);
+  EXPECT_EQ(names(path + "?nameCaseSensitive=team", "workspaces"), "team ");
+  EXPECT_EQ(names(path + "?nameCaseSensitive=TEAM", "workspaces"), "");
+  EXPECT_EQ(names(path + "?nameCaseSensitive=tea", "workspaces"), "");
+  EXPECT_EQ(names(path + "?name=team", "workspaces"), "team ");
+  EXPECT_EQ(names(path + "?name=TEAM", "workspaces"), "Team team ");
+  EXPECT_EQ(names(path + "?name=tea", "workspaces"), "");
+  const auto team = make_workspace("of projects");
+  for (const auto* name : {"vision 2", "vision", "television"}) make_project(team, name);
+  const auto projects = fmt::format("{}/{}/projects", path, team);
+  EXPECT_EQ(names(projects + "?name=vision", "projects"), "vision ");
+  EXPECT_EQ(names(projects + "?name=Vision", "projects"), "vision ");
+  EXPECT_EQ(names(projects + "?name=visio", "projects"), "");
+}
+
 TEST_F(WorkspacesTest, OnlyOwnersAndAdministratorsChangeThem) {
   const auto made = call(admin_, "POST", "/api/v1/workspaces", json::object{{"name", "admins"}});
   const auto path = fmt::format("/api/v1/workspaces/{}", *json::to_int64(made.body.at("workspace").at("id")));

@@ -284,8 +284,15 @@ Result<std::variant<fs::path, BuildFailure>> Build::run() {
     if (cmake()) touch(kept_sources);  // which the library may name
     return Outcome(library);
   }
-  if (!cmake())
-    if (auto made = make_header(); !made) return tl::unexpected(made.error());
+  if (cmake()) {
+    if (!toolchain_.cmake)
+      return fail(
+          ErrorCode::FailedPrecondition,
+          "the entrypoint is built by CMake, and cmake was not found on this machine; install it there "
+          "(apt-get install cmake, or pip install cmake)");
+  } else if (auto made = make_header(); !made) {
+    return tl::unexpected(made.error());
+  }
   const auto began = std::chrono::steady_clock::now();
   const auto partial = o_.cache / "libraries" / fmt::format(".{}-{}.partial", key, ::getpid());
   if (!std::ofstream(partial))  // better now than after the compiler's work

@@ -126,6 +126,7 @@ Result<Toolchain> Toolchain::find(const Sdk& sdk, const std::function<const char
   found.clang = found.compiler.filename().string().find("clang") != std::string::npos;
   if (found.clang && (on_path("ld.lld", path) || on_path(found.compiler.parent_path() / "ld.lld", path)))
     found.linker = "lld";
+  found.cmake = on_path("cmake", path).has_value();
   found.flags = {"-std=c++20",
                  "-O2",
                  "-g1",

@@ -23,6 +23,7 @@ struct Toolchain {
       false;  ///< Precompiled headers pay off with clang only: g++'s take 724 MB and halve the time at best.
   std::vector<std::string> flags;
   std::string linker;  ///< for -fuse-ld=; empty: the compiler's own choice
+  bool cmake = false;  ///< whether there is a CMake, which only some trials need
   std::string digest;  ///< of all that decides what comes out, but for the sources
 
   /// $DET_CXX, else the newest clang on PATH, else g++. None: FailedPrecondition that says what to install.

@@ -2,7 +2,8 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
-#include <sodium.h>
+
+#include "det/pytorch/engine/digest.h"
 
 namespace det::pytorch {
 
@@ -29,10 +30,7 @@ at::Generator gpu_generator() {
 std::uint64_t derive(std::uint64_t seed, std::initializer_list<std::string> path) {
   std::string text = std::to_string(seed);
   for (const auto& part : path) text += "/" + part;
-  std::uint64_t digest = 0;
-  crypto_generichash_blake2b(reinterpret_cast<unsigned char*>(&digest), sizeof digest,
-                             reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);
-  return digest >> 1;
+  return digest_number(text) >> 1;
 }
 
 at::Generator seeded_generator(std::uint64_t seed) {

@@ -119,7 +119,8 @@ TEST_P(MetricContract, OfReportsCommittedTogetherOnlyThoseThatContradictAreRefus
     changes.emplace_back(AddMetrics{report(1, 1, "training", batches, {{"loss", loss}}),
                                     [&, batches](const Error&) { refused.push_back(batches); }});
   };
-  for (int batches = 1; batches <= 100; ++batches) put(batches, batches == 30 ? -1 : batches);  // 20: repeated
+  for (int batches = 1; batches <= 100; ++batches)
+    put(batches, batches == 30 ? -1 : batches);  // 20: repeated
   put(40, 40);
   put(50, -1);
   store->commit(std::move(changes), [] {});

@@ -169,7 +169,7 @@ void MetricWriter::insert_added() {
   constexpr auto kRow = "(?, ?, ?, ?, ?, ?)";
   constexpr auto kIfNew = " ON CONFLICT DO NOTHING";
   static const auto one = fmt::format("{}{}{}", kInsert, kRow, kIfNew);
-  const auto first = batches_.empty() ? 0 : batches_.back().from + batches_.back().rows;
+  const auto first = inserts_.empty() ? 0 : inserts_.back().from + inserts_.back().rows;
   for_each_batch(connection_, added_.size() - first, [&](std::size_t from, std::size_t rows) {
     Query query(connection_, rows == 1 ? one : fmt::format("{}{}{}", kInsert, repeated(kRow, rows), kIfNew));
     for (std::size_t i = first + from; i < first + from + rows; ++i) {
@@ -178,7 +178,7 @@ void MetricWriter::insert_added() {
                  Bytes{added_[i].body});
     }
     query.run();
-    batches_.push_back({first + from, rows, connection_.count_changes()});
+    inserts_.push_back({first + from, rows, connection_.count_changes()});
   });
 }
 
@@ -187,10 +187,10 @@ void MetricWriter::settle() {
   if (added_.empty()) return;
   const auto added = std::exchange(added_, {});
   std::vector<Curve> grown;
-  for (const auto& [from, rows, inserted] : std::exchange(batches_, {})) {
+  for (const auto& [from, rows, inserted] : std::exchange(inserts_, {})) {
     const bool all_new = connection_.changes_of(inserted) == static_cast<std::int64_t>(rows);
     for (const auto& [add, body] : std::span(added).subspan(from, rows)) {
-      if (!all_new)  // which of them were there is not known: a new one agrees with itself
+      if (!all_new)  // It is not known which of them were there: a new one agrees with itself.
         if (const auto merged = merge_into_stored(add->record, body); !merged) refuse(*add, merged.error());
       if ((all_new || rows > 1) && note_new_row(add->record))
         grown.push_back({add->record.trial_id, add->record.group});
@@ -306,7 +306,7 @@ void MetricWriter::forget() {
   unsummed_.clear();
   begun_.clear();
   added_.clear();
-  batches_.clear();
+  inserts_.clear();
   refusals_.clear();
 }
 

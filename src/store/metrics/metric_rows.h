@@ -58,16 +58,16 @@ class MetricWriter {
     const AddMetrics* change;
     std::string body;
   };
-  /// Rows of `added_` that one statement put, as far as nothing was there.
-  struct Batch {
+  /// Rows of `added_` that one statement inserted, except those whose name was taken.
+  struct Insert {
     std::size_t from, rows;
     ChangeCount inserted;
   };
   void insert_added();
 
   Connection& connection_;
-  std::vector<Added> added_;    // since `settle`
-  std::vector<Batch> batches_;  // of `added_`, from the first on
+  std::vector<Added> added_;     // since `settle`
+  std::vector<Insert> inserts_;  // of `added_`, from the first on
   std::vector<std::function<void()>> refusals_;
   bool blocks_made_stale_ = false;
   std::unordered_map<std::int64_t, std::int64_t> runs_;  // of trials, as in metric_runs

@@ -7,16 +7,12 @@ import subprocess
 import time
 
 import pytest
-from cluster import BINARY, Cluster, wait_until
+from cluster import BINARY, wait_until
 
 BROKEN = pathlib.Path(__file__).parents[1] / "models" / "broken"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("bad") / "cluster", options=["--slots", "2"]).start()
-    yield it
-    it.end()
+OPTIONS = ["--slots", "2"]
 
 
 def create(cluster, name, *settings):

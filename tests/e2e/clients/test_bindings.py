@@ -1,7 +1,7 @@
 """The generated client, `determined.common.api.bindings`, against a whole cluster."""
 
 import pytest
-from cluster import HERE, Cluster
+from cluster import HERE
 from sdk import run_python
 
 HEAD = """
@@ -29,13 +29,6 @@ REFUSED = {
     "get_GetResourcePoolProvider",
     "get_GetSearcherOperation",
 }
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("bindings") / "cluster").start()
-    yield it
-    it.end()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import pytest
-from cluster import PATIENCE, Cluster, wait_until
+from cluster import PATIENCE, wait_until
 
 # Counts its runs in a file; the first goes on until it is asked to end, the second ends by itself.
 COUNTS = """
@@ -32,11 +32,7 @@ print("gives way", flush=True)
 """
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("generic") / "cluster", options=["--slots", "1"]).start()
-    yield it
-    it.end()
+OPTIONS = ["--slots", "1"]
 
 
 @pytest.fixture(scope="module", params=["original", "own"])

@@ -5,17 +5,10 @@ import json
 import urllib.error
 
 import pytest
-from cluster import HERE, Cluster
+from cluster import HERE
 from sdk import run_python
 
 NOISY = HERE / "models" / "noisy"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("models") / "cluster").start()
-    yield it
-    it.end()
 
 
 def train(cluster):

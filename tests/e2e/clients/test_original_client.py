@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import pytest
-from cluster import HERE, PATIENCE, Cluster, wait_until
+from cluster import HERE, PATIENCE, wait_until
 
 NOISY = HERE / "models" / "noisy"
 
@@ -14,11 +14,7 @@ def client(original_client):
     return original_client
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("original") / "cluster", options=["--slots", "2"]).start()
-    yield it
-    it.end()
+OPTIONS = ["--slots", "2"]
 
 
 def environment_of(cluster):

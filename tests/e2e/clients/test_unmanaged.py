@@ -5,16 +5,12 @@ import subprocess
 import sys
 
 import pytest
-from cluster import HERE, PATIENCE, REPOSITORY, Cluster, wait_until
+from cluster import HERE, PATIENCE, REPOSITORY, wait_until
 
 SCRIPT = HERE / "models" / "unmanaged" / "train.py"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("outside") / "cluster", options=["--slots", "1"]).start()
-    yield it
-    it.end()
+OPTIONS = ["--slots", "1"]
 
 
 @pytest.fixture(params=["ours", "original"])

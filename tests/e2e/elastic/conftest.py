@@ -5,6 +5,7 @@ from engine_pool import NOISY
 from kubernetes_cluster import KubernetesCluster
 from kubernetes_cluster import unavailable as no_kubernetes
 from ray_cluster import RayCluster
+from real_kubernetes import RealKubernetes, missing
 from slurm import Slurm, unavailable
 from ssh_machines import SshMachines
 from ssh_machines import unavailable as no_ssh
@@ -35,12 +36,13 @@ def machines():
         yield two
 
 
-@pytest.fixture(scope="module")
-def kubernetes(tmp_path_factory):
+@pytest.fixture(scope="module", params=["server of a third party", "control plane of Kubernetes"])
+def kubernetes(tmp_path_factory, request):
     """A Kubernetes API with room for two pods, shared by the tests of a file."""
-    if why := no_kubernetes():
-        pytest.skip(why)
-    with KubernetesCluster(tmp_path_factory.mktemp("kubernetes")) as two:
+    kind, why = (KubernetesCluster, no_kubernetes) if "third" in request.param else (RealKubernetes, missing)
+    if why():
+        pytest.skip(why())
+    with kind(tmp_path_factory.mktemp("kubernetes")) as two:
         yield two
 
 

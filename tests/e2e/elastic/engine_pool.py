@@ -46,12 +46,6 @@ class EngineCluster(Cluster):
     def allotments(self):
         return self.get("allotments")["allotments"]
 
-    def wait_for_allotment(self, *states):
-        def there():
-            return next((a for a in self.allotments() if not states or a["state"] in states), None)
-
-        return wait_until(there, f"an allotment in {states}")
-
     def wait_for_no_allotment(self):
         wait_until(lambda: not self.allotments(), "all machines given back")
 

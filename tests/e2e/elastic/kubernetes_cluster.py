@@ -54,21 +54,36 @@ class KubernetesCluster:
                 stderr=log,
             )
         wait_until(lambda: "ready" in (self.root / "server.log").read_text(), "the API server")
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
+        self._follow_pods()
         return self
 
     def __exit__(self, *_):
+        self._end_pods()
+        self.server.stdin.close()
+        self.server.wait()
+
+    def _follow_pods(self):
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _end_pods(self):
         self.ended.set()
         self.thread.join()
         for process in [*self.running.values(), *(process for process, _ in self.leaving.values())]:
             end_reaped(process)
-        self.server.stdin.close()
-        self.server.wait()
 
     @property
     def address(self):
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def provider(self):
+        """The settings of a pool by which a master reaches it."""
+        return {"address": self.address}
+
+    @property
+    def kubectl(self):
+        return ["kubectl", "--server", self.address]
 
     def call(self, method, path, body=None):
         request = urllib.request.Request(self.address + path, method=method, data=body and json.dumps(body).encode())
@@ -89,6 +104,9 @@ class KubernetesCluster:
         process.stdin.close()
         process.wait()
         self._status(name, phase="Failed", reason="NodeLost", message="Node of the pod is not ready.")
+
+    def bring_back_nodes(self):
+        """Those that were lost are there again."""
 
     def _class_path(self):
         where = self.root / "class_path"

@@ -267,10 +267,6 @@ class Slurm:
         os.kill(self.pids("slurmctld")[0], signal.SIGTERM)
         self.processes.pop("slurmctld").wait()
 
-    def kill_controller(self):
-        """`kill -9` of slurmctld: what changed in the last seconds, new jobs too, is forgotten."""
-        self._end("slurmctld")
-
     def pids(self, name):
         """All processes of a node (or of slurmctld)."""
         found = [self.processes[name].pid]

@@ -1,17 +1,38 @@
 """The manifests and the guide page for Kubernetes are what they say."""
 
+import copy
 import re
 
+import kubernetes_validate
 import pytest
-import yaml
 from cluster import REPOSITORY
 from guide import script_of
+from real_kubernetes import RealKubernetes, manifests, missing
 
-FOLDER = REPOSITORY / "deploy" / "kubernetes"
+OLDEST, NEWEST = "1.30", kubernetes_validate.latest_version()
 
 
-def manifests():
-    return [found for found in yaml.safe_load_all((FOLDER / "master.yaml").read_text()) if found]
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_the_manifests_follow_the_schemas_of_kubernetes(version):
+    for manifest in manifests():
+        kubernetes_validate.validate(manifest, version, strict=True)
+    wrong = copy.deepcopy(next(each for each in manifests() if each["kind"] == "Deployment"))
+    wrong["spec"]["template"]["spec"]["serviceAcountName"] = "a"
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(wrong, version, strict=True)
+
+
+def test_an_api_server_takes_the_manifests(tmp_path):
+    if why := missing():
+        pytest.skip(why)
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    groups = {"Deployment": "/apis/apps/v1", "Role": rbac, "RoleBinding": rbac}
+    with RealKubernetes(tmp_path, nodes=0) as kubernetes:
+        for manifest in manifests():
+            kind = manifest["kind"]
+            path = f"{groups.get(kind, '/api/v1')}/namespaces/kube-public/{kind.lower()}s"
+            made = kubernetes.call("POST", f"{path}?fieldValidation=Strict", manifest)
+            assert made["metadata"]["uid"]
 
 
 def test_every_manifest_has_a_kind_a_name_and_what_it_refers_to():

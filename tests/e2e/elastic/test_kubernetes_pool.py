@@ -1,10 +1,13 @@
-"""Trials on pods, against a third party's server of the Kubernetes API (kubernetes_cluster.py)."""
+"""Trials on pods: against a third party's server of the Kubernetes API (kubernetes_cluster.py), and against the control
+plane of Kubernetes itself where it was built (real_kubernetes.py).
+"""
 
 import contextlib
 import json
 import shutil
 import subprocess
 
+import kubernetes_validate
 import pytest
 from cluster import BINARY, wait_until
 from engine_pool import NOISY, RANKS, SLOW, EngineCluster
@@ -12,7 +15,8 @@ from engine_pool import NOISY, RANKS, SLOW, EngineCluster
 
 class KubernetesPool(EngineCluster):
     def __init__(self, directory, kubernetes, **provider):
-        settings = {"type": "kubernetes", "address": kubernetes.address, "image": "example/det", "program": BINARY}
+        where = {} if "address" in provider else kubernetes.provider
+        settings = {"type": "kubernetes", "image": "example/det", "program": BINARY} | where
         super().__init__(directory, **(settings | provider))
         self.kubernetes = kubernetes
 
@@ -50,6 +54,7 @@ def test_the_token_is_in_a_secret_that_belongs_to_the_pod(cluster, kubernetes):
     id = cluster.create(NOISY, *SLOW)
     cluster.wait_for_state(id, "RUNNING")
     (pod,) = [pod for pod in cluster.pods() if pod["status"]["phase"] == "Running"]
+    kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
     assert "det_pilot_" not in json.dumps(pod)
     assert pod["spec"]["restartPolicy"] == "Never"
     name = pod["metadata"]["labels"]["determined-allotment"]
@@ -76,6 +81,7 @@ def test_a_trial_whose_pod_is_lost_ends_with_the_same_bits(cluster, kubernetes, 
     cluster.wait_for_state(id, "COMPLETED")
     assert cluster.result(id) == undisturbed
     assert cluster.trial_of(id)["restarts"] == 0
+    kubernetes.bring_back_nodes()
     cluster.wait_for_no_allotment()
     cluster.wait_for_no_process()
 
@@ -117,7 +123,7 @@ def test_kubectl_sees_the_pods(cluster, kubernetes):
         pytest.skip("needs kubectl")
     id = cluster.create(NOISY, *SLOW)
     cluster.wait_for_state(id, "RUNNING")
-    words = ["kubectl", "--server", kubernetes.address, "get", "--raw", "/api/v1/namespaces/default/pods"]
+    words = [*kubernetes.kubectl, "get", "--raw", "/api/v1/namespaces/default/pods"]
     said = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout
     assert {pod["metadata"]["name"] for pod in json.loads(said)["items"]} >= set(kubernetes.running)
     cluster.wait_for_state(id, "COMPLETED")

@@ -1,5 +1,6 @@
 """Trials on machines that a real Slurm gives: they come when somebody waits, go when nobody does, and lose nothing."""
 
+import pathlib
 import re
 import time
 
@@ -7,6 +8,7 @@ import pytest
 from browser import walk
 from cluster import wait_until
 from engine_pool import NOISY, RANKS, SLOW
+from prometheus_client.parser import text_string_to_metric_families
 from slurm_pool import ENDED, SlurmCluster, cluster_of
 
 
@@ -34,6 +36,11 @@ def test_nothing_secret_is_in_the_job(cluster, slurm):
     words = " ".join(words for _, words in slurm.calls())
     for text in (shown, script, words):
         assert "det_pilot_" not in text and "det_node_" not in text
+    (allotment,) = [each for each in cluster.allotments() if each["engineId"] == str(job.id)]
+    log = pathlib.Path(allotment["log"]).read_text()
+    assert "is connected to" in log
+    assert "det_pilot_" not in log
+    assert "det_node_" not in log
     cluster.run("experiment", "kill", id)
 
 
@@ -71,7 +78,11 @@ def test_the_engines_words_reach_whoever_waits(cluster, slurm, tmp_path):
         cluster.wait_for_no_allotment()
         id = cluster.create(NOISY)
         cluster.wait_for_reason(id, r"waits for 1 node of Slurm partition main \(job \d+ is pending: PartitionDown\)")
-        assert "PartitionDown" in cluster.run("resource-pool", "describe", "default")
+        shown = cluster.run("resource-pool", "describe", "default")
+        assert "PartitionDown" in shown
+        (allotment,) = cluster.allotments()
+        assert allotment["engineId"] in shown
+        assert allotment["log"] in shown
         wait_until(lambda: len(cluster.get("resource-pools/default/provider")["history"]) > 1, "a chart")
         facts = {"provider": "Slurm partition main", "reason": "PartitionDown", "asks": r"0 running, 1 requested"}
         walk(cluster, facts, tmp_path, DET_PARTS="machines")
@@ -108,6 +119,24 @@ def test_an_unknown_partition_is_refused_at_the_start(slurm, tmp_path):
     cluster = SlurmCluster(tmp_path, slurm, partition="nope")
     with pytest.raises(AssertionError, match="resource pool default: Slurm: Partition nope not found"):
         cluster.start_master()
+
+
+def test_a_partition_whose_limit_no_trial_fits_is_refused_at_the_start(slurm, tmp_path):
+    cluster = SlurmCluster(tmp_path, slurm, partition="short", grace_period="2m")
+    words = "jobs of partition short end after 60 s; that must be longer than grace_period, which is 120 s"
+    with pytest.raises(AssertionError, match=words):
+        cluster.start_master()
+
+
+def test_the_figures_for_prometheus_are_those_of_the_pool(cluster):
+    id = cluster.create(NOISY, *SLOW)
+    cluster.wait_for_state(id, "RUNNING")
+    families = {family.name: family for family in text_string_to_metric_families(cluster.text("/metrics"))}
+    nodes = {sample.labels["state"]: sample.value for sample in families["det_provider_nodes"].samples}
+    assert nodes == {"requested": 0, "pending": 0, "running": 1, "leaving": 0}
+    assert [sample.value for sample in families["det_provider_failures"].samples] == [0]
+    assert families["det_provider_calls"].samples[0].value > 0
+    cluster.wait_for_state(id, "COMPLETED")
 
 
 def test_a_master_killed_while_it_submits_leaves_no_orphan(slurm, tmp_path, undisturbed):

@@ -1,66 +1,25 @@
 """What a newcomer does with the wheel that tools/release made: an empty virtual environment, `det init`, `det up`, a
-trained model. Only PyTorch is taken from the tests' own environment, as if it had been downloaded already."""
+trained model."""
 
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
-import time
 import zipfile
 
 import pytest
-from cluster import PYTHON, REPOSITORY
-from guide import script_of
 from kept_environment import install
-from ports import free_ports
+from newcomer import WHEELS, Newcomer, needs_wheel
 
-WHEELS = sorted((REPOSITORY / "dist").glob("determined_cpp-*.whl"))
-pytestmark = pytest.mark.skipif(not WHEELS, reason="needs dist/*.whl: tools/release wheel")
-
-
-class Newcomer:
-    """Somebody with an empty home, and an environment that only the wheel is installed in."""
-
-    def __init__(self, home):
-        self.home = home
-        self.bin = home / "environment" / "bin"
-        (self.port,) = free_ports(1)
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def follow_the_page(self):
-        """What the commands of docs/guide/installing.md print."""
-        (self.home / "dist").symlink_to(WHEELS[-1].parent)
-        ours = subprocess.run(
-            [PYTHON, "-c", "import torch, pathlib; print(pathlib.Path(torch.__file__).parents[1])"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-        script = script_of((REPOSITORY / "docs" / "guide" / "installing.md").read_text())
-        downloaded = f"; echo {ours} > $(echo environment/lib/python3*/site-packages)/pytorch.pth"
-        for words, in_their_place in {
-            "whl torch numpy\n": f"whl --quiet --no-index{downloaded}\n",
-            "det doctor\n": f"det doctor --port {self.port}\n",
-            "det up >": f"export DET_MASTER={self.url}; det up --port {self.port} >",
-        }.items():
-            assert words in script
-            script = script.replace(words, in_their_place)
-        script += "curl --silent $DET_MASTER/det/ > pages.html\n"
-        variables = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8"}
-        done = subprocess.run(
-            ["bash"], input=script, cwd=self.home, env=variables, text=True, timeout=300, capture_output=True
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+pytestmark = needs_wheel
 
 
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory):
     it = Newcomer(tmp_path_factory.mktemp("newcomer"))
-    began = time.monotonic()
-    it.said = it.follow_the_page()
-    it.seconds = time.monotonic() - began
+    it.said = it.follow("installing.md", until="## 2.", then="curl --silent $DET_MASTER/det/ > pages.html")
     return it
 
 
@@ -71,7 +30,7 @@ def test_the_commands_of_the_page_train_a_model_in_an_empty_environment(newcomer
     pages = (newcomer.home / "pages.html").read_text()
     assert "<script" in pages
     assert "not built" not in pages
-    print(f"from nothing to a trained model: {newcomer.seconds:.1f} s")
+    print(newcomer.seconds())  # pytest -rP shows it
 
 
 def test_the_wheel_is_for_every_python_from_3_9_on_and_says_what_it_bundles():
@@ -85,6 +44,10 @@ def test_the_wheel_is_for_every_python_from_3_9_on_and_says_what_it_bundles():
         assert "determined/py.typed" in names
         assert not [one for one in names if "__pycache__" in one or one.endswith("ruff.toml")]
         info = libraries.partition("/")[0]
+        metadata = wheel.read(f"{info}/METADATA").decode()
+        for extra, needed in {"torch": "torch", "tensorflow": "tensorflow", "ray": "ray", "optuna": "optuna"}.items():
+            assert f"Provides-Extra: {extra}\n" in metadata
+            assert re.search(rf"^Requires-Dist: {needed}[^;]*; extra == ['\"]{extra}['\"]$", metadata, re.M)
         for library in ("libssl3", "libsqlite3-0", "libcurl4"):
             assert library in bundled
             assert f"{info}/licenses/{library}.txt" in names

@@ -7,17 +7,12 @@ import re
 import subprocess
 import time
 
-import pytest
-from cluster import BINARY, Cluster, kill_process, wait_until
+from cluster import BINARY, kill_process, wait_until
 
 FREE = ("--config", "resources.slots=0")
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("tasks") / "cluster", options=["--slots", "1"]).start()
-    yield it
-    it.end()
+OPTIONS = ["--slots", "1"]
 
 
 def run(cluster, *words, code=0, **settings):

@@ -3,17 +3,13 @@
 import time
 
 import pytest
-from cluster import HERE, Cluster, kill_process, wait_until
+from cluster import HERE, kill_process, wait_until
 
 NOISY = HERE / "models" / "noisy"
 LENGTH = "searcher.max_length.batches="
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("continue") / "cluster", options=["--slots", "2"]).start()
-    yield it
-    it.end()
+OPTIONS = ["--slots", "2"]
 
 
 def finished(cluster, *options):

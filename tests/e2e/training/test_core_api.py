@@ -6,17 +6,10 @@ import shutil
 import subprocess
 
 import pytest
-from cluster import HERE, PYTHON, REPOSITORY, Cluster, wait_until
+from cluster import HERE, PYTHON, REPOSITORY, wait_until
 from sdk import run_python
 
 CORE = HERE / "models" / "core"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("core") / "cluster").start()
-    yield it
-    it.end()
 
 
 def weights(cluster, experiment):

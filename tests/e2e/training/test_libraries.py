@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from cluster import Cluster
 from libraries import (
     EXAMPLES,
     SLOW,
@@ -29,11 +28,7 @@ CONFIGS = {
 }
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("libraries") / "cluster", options=["--slots", "4"]).start()
-    yield it
-    it.end()
+OPTIONS = ["--slots", "4"]
 
 
 @pytest.fixture

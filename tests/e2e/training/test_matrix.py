@@ -150,7 +150,7 @@ def test_a_promotion_at_any_moment_changes_nothing(cluster, straight, tmp_path):
     assert came_back > 0, "nobody gave the slots away while waiting for the promotion"
 
 
-# The agent last: until a new one has a warm worker, every process of a trial imports PyTorch itself.
+# The agent last: trials wait until a new one has a warm worker.
 @pytest.mark.parametrize("act", [pause, preempt, kill_rank, kill_master, kill_agent])
 def test_whatever_disturbs_a_trial_at_any_moment_changes_nothing(cluster, undisturbed, tmp_path, act):
     held = [Cell(cluster, tmp_path / f"{number}", *cell) for number, cell in enumerate(CELLS)]

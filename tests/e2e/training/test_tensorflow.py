@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from cluster import REPOSITORY, Cluster, kill_process, wait_until
+from cluster import REPOSITORY, kill_process, wait_until
 from images import few_images
 
 sys.path.insert(0, str(REPOSITORY / "python"))
@@ -21,11 +21,7 @@ pytestmark = pytest.mark.skipif(
 PATIENCE = 600.0  # the first of all builds the environment
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(tmp_path_factory.mktemp("tensorflow") / "cluster", options=["--slots", "2"]).start()
-    yield it
-    it.end()
+OPTIONS = ["--slots", "2"]
 
 
 def finished(cluster, id):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from cluster import REPOSITORY, Cluster
+from cluster import REPOSITORY
 from images import few_images
 
 EXAMPLES = REPOSITORY / "examples"
@@ -15,13 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    it = Cluster(
-        tmp_path_factory.mktemp("tutorial") / "cluster", options=("--slots", "2")
-    ).start()  # a thread a slot: tests beside it want the other core
-    yield it
-    it.end()
+OPTIONS = ["--slots", "2"]  # a thread a slot: tests beside it want the other core
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ export type Allotment = Schemas["AllotmentObject"];
 /** `byTask` is the task that acted in the user's name, `operation` "POST /api/v1/experiments/{id}/kill", `about` "experiment 7". */
 export type AuditEntry = Schemas["AuditEntry"];
 export type Checkpoint = With<Schemas["Checkpoint"], { readonly training: With<Partial<Schemas["CheckpointTraining"]>, { readonly searcherMetric?: WireNumber | null }> }>;
-export type CheckpointWorkload = Schemas["CheckpointWorkload"];
 export type Delivery = With<Schemas["DeliveryObject"], { readonly state: "DELIVERY_STATE_WAITING" | "DELIVERY_STATE_DELIVERED" | "DELIVERY_STATE_GIVEN_UP" }>;
 export type Experiment = With<Schemas["Experiment"], { readonly bestTrialSearcherMetric?: WireNumber | null }>;
 /** What goes with all that it holds. */
@@ -32,7 +31,6 @@ export type Job = Schemas["Job"];
 export type LaunchedTask = Schemas["Task"];
 export type LogLine = Pick<Schemas["LogLine"], "id" | "timestamp" | "message" | "log"> &
   Partial<Pick<Schemas["LogLine"], "level" | "source" | "stdtype" | "agentId" | "rankId">>;
-export type Master = Schemas["MasterReply"];
 /** Who has roles in a workspace. */
 export type Members = With<Schemas["MembersReply"], { readonly groups: readonly Group[]; readonly usersAssignedDirectly: readonly User[]; readonly assignments: readonly RoleWithAssignments[] }>;
 /** One report: the values of one group of metrics at one point of training. */
@@ -44,7 +42,6 @@ export type MetricReport = With<
     readonly metrics: { readonly avg_metrics?: Readonly<Record<string, unknown>>; readonly validation_metrics?: Readonly<Record<string, unknown>> };
   }
 >;
-export type MetricsWorkload = Schemas["MetricsWorkload"];
 export type Model = Schemas["ModelObject"];
 export type ModelVersion = Schemas["Version"];
 /** The caller's roles, and where they hold. */

@@ -4116,6 +4116,7 @@ export interface components {
             readonly ends?: string;
             readonly agents: readonly string[];
             readonly taskId: string;
+            readonly log: string;
         };
         readonly AllotmentsReply: {
             readonly allotments: readonly components["schemas"]["AllotmentObject"][];
@@ -8064,6 +8065,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description Aborted */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly getAudit: {
@@ -8315,6 +8325,24 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description AlreadyExists */
+            readonly 409: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -9549,7 +9577,7 @@ export interface operations {
                 readonly userIds?: readonly number[];
                 /** @description Only archived entries (true), or only others (false). */
                 readonly archived?: boolean;
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description Only entries whose description contains this text. */
                 readonly description?: string;
@@ -9791,6 +9819,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -12870,7 +12907,7 @@ export interface operations {
     readonly getModels: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description Only entries whose description contains this text. */
                 readonly description?: string;
@@ -15450,6 +15487,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description AlreadyExists */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly putProjectsProjectIdNotes: {
@@ -15682,6 +15728,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -16954,6 +17009,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description Aborted */
             readonly 410: {
                 headers: {
@@ -17120,6 +17184,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -18446,7 +18519,7 @@ export interface operations {
     readonly getTemplates: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -20189,6 +20262,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description AlreadyExists */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly postTrialsTrialIdCheckpointsBegin: {
@@ -20315,6 +20397,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description Aborted */
             readonly 410: {
                 headers: {
@@ -20430,6 +20521,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -20676,6 +20776,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -20941,6 +21050,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description Aborted */
             readonly 410: {
                 headers: {
@@ -21060,6 +21178,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -21331,6 +21458,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description AlreadyExists */
             readonly 409: {
                 headers: {
@@ -21396,6 +21532,15 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
@@ -21580,7 +21725,7 @@ export interface operations {
                 readonly active?: boolean;
                 /** @description Only administrators (true), or only other users (false). */
                 readonly admin?: boolean;
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -22643,9 +22788,9 @@ export interface operations {
     readonly getWorkspaces: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
-                /** @description Only entries whose name contains this text with the same case. */
+                /** @description Only the entry with this name, in upper and lower case as given. */
                 readonly nameCaseSensitive?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;
@@ -22965,6 +23110,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description AlreadyExists */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     readonly postWorkspacesIdArchive: {
@@ -23188,7 +23342,7 @@ export interface operations {
     readonly getWorkspacesIdProjects: {
         readonly parameters: {
             readonly query?: {
-                /** @description Only entries whose name contains this text, in upper or lower case. */
+                /** @description Only entries whose name contains this text, in upper or lower case; of workspaces and projects, only those with exactly this name. */
                 readonly name?: string;
                 /** @description The field to sort by, such as SORT_BY_START_TIME. */
                 readonly sortBy?: string;

@@ -1,6 +1,7 @@
 import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { Allotment } from "../../api/types";
+import { formatDuration } from "../../components/format";
 import { Age, Loaded, Pairs, Panel } from "../../components/parts";
 import { type Column, Table } from "../../components/tables/table";
 import { ProviderChart } from "./provider_chart";
@@ -11,12 +12,23 @@ const columns: readonly Column<Allotment>[] = [
   { id: "id", title: "Allotment", number: true, value: ({ id }) => Number(id), cell: ({ id }) => id },
   { id: "nodes", title: "Nodes", number: true, value: ({ nodes }) => nodes, cell: ({ nodes, nodesJoined }) => `${nodesJoined} of ${nodes}` },
   { id: "state", title: "State", value: ({ state }) => state, cell: ({ state }) => state.toLowerCase() },
+  { id: "job", title: "Job", value: ({ engineId }) => engineId, cell: ({ engineId }) => engineId },
   { id: "reason", title: "Reason", cell: ({ reason }) => <span className="quiet">{reason}</span> },
   { id: "requested", title: "Requested", value: ({ requested }) => Date.parse(requested), cell: ({ requested }) => <Age time={requested} /> },
-  { id: "ends", title: "Ends", cell: ({ ends }) => (ends === null || ends === undefined ? "" : new Date(ends).toLocaleString()) },
+  { id: "left", title: "Time left", cell: ({ ends }) => <TimeLeft ends={ends} /> },
   { id: "agents", title: "Agents", cell: ({ agents }) => agents.join(", ") },
   { id: "task", title: "For", cell: ({ taskId }) => taskId },
+  { id: "log", title: "Log", cell: ({ log }) => <code>{log}</code> },
 ];
+
+function TimeLeft({ ends }: { ends: string | null | undefined }) {
+  if (!ends) return null;
+  return (
+    <time dateTime={ends} title={new Date(ends).toLocaleString()}>
+      {formatDuration(Math.max(0, Date.parse(ends) - Date.now()))}
+    </time>
+  );
+}
 
 /** The machines that the provider of a pool was asked for and gave. */
 export function Provider({ pool }: { pool: string }) {

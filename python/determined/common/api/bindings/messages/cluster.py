@@ -106,6 +106,7 @@ class v1Allotment(Message):
     requested: str
     agents: list[str]
     taskId: str
+    log: str
     granted: str | None = None
     ends: str | None = None
 

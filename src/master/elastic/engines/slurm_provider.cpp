@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "det/base/text.h"
+#include "det/master/elastic/engines/slurm_text.h"
 #include "det/master/elastic/provider.h"
 #include "det/master/elastic/run_program.h"
-#include "det/master/elastic/slurm_text.h"
 
 namespace det::master {
 namespace {
@@ -18,8 +18,16 @@ class Slurm final : public Provider {
       : settings_(std::move(settings)), pilot_(std::move(pilot)) {}
 
   Result<void> check() override {
-    if (settings_.partition.empty()) return ask({"scontrol", "ping"}).map([](const auto&) {});
-    return ask({"scontrol", "-o", "show", "partition", settings_.partition}).map([](const auto&) {});
+    std::vector<std::string> words{"scontrol", "-o", "show", "partition"};
+    if (!settings_.partition.empty()) words.push_back(settings_.partition);
+    DET_TRY(const auto text, ask(words));
+    const auto limit = partition_limit(text, settings_.partition);
+    if (settings_.time_limit == 0 && limit && *limit <= settings_.limits.grace_period)
+      return failed_precondition(
+          "Slurm: jobs of {} end after {} s; that must be longer than grace_period, which is {} s",
+          settings_.partition.empty() ? "the default partition" : "partition " + settings_.partition, *limit,
+          settings_.limits.grace_period);
+    return {};
   }
 
   Result<std::string> submit(const EngineRequest& request) override {
@@ -44,6 +52,10 @@ class Slurm final : public Provider {
     if (jobs && settings_.as_owner.empty())
       for (auto& job : *jobs) job.user.clear();  // all are ours
     return jobs;
+  }
+
+  std::string log_of(const std::string& name) const override {
+    return fmt::format("{}/{}.log", pilot_.log_dir, name);
   }
 
   Result<void> cancel(const std::vector<EngineJob>& jobs) override {

@@ -1,11 +1,13 @@
-#include "det/master/elastic/slurm_text.h"
+#include "det/master/elastic/engines/slurm_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "det/base/text.h"
+#include "det/master/administration/section.h"
 
 namespace det::master {
 namespace {
@@ -126,6 +128,21 @@ Result<std::vector<EngineJob>> read_squeue(const std::string& text, const std::s
     jobs.push_back(std::move(job));
   }
   return jobs;
+}
+
+std::optional<std::int64_t> partition_limit(const std::string& text, const std::string& name) {
+  for (const auto& line : split(text, '\n')) {
+    std::map<std::string, std::string> facts;
+    for (const auto& word : split(line, ' ')) {
+      const std::string fact(word);
+      if (const auto at = fact.find('='); at != std::string::npos)
+        facts[fact.substr(0, at)] = fact.substr(at + 1);
+    }
+    if (name.empty() ? facts["Default"] != "YES" : facts["PartitionName"] != name) continue;
+    const auto own = time_span(facts["DefaultTime"]);
+    return own ? own : time_span(facts["MaxTime"]);  // NONE and UNLIMITED are no times
+  }
+  return std::nullopt;
 }
 
 std::string slurm_error(const std::string& text) {

@@ -2,10 +2,10 @@
 
 #include <filesystem>
 
+#include "det/master/elastic/engines/ray_text.h"
 #include "det/master/elastic/line_program.h"
 #include "det/master/elastic/pilot_bundle.h"
 #include "det/master/elastic/provider.h"
-#include "det/master/elastic/ray_text.h"
 #include "elastic_programs_files.h"
 
 namespace det::master {
@@ -47,6 +47,10 @@ class Ray final : public Provider {
     DET_TRY(auto jobs, read_ray_jobs(answer, settings_.time_limit));
     nothing_there_ = jobs.empty();
     return jobs;
+  }
+
+  std::string log_of(const std::string& name) const override {
+    return fmt::format("{}/{}.NODE.log", pilot_.log_dir, name);
   }
 
   Result<void> cancel(const std::vector<EngineJob>& jobs) override {

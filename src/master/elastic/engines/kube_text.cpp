@@ -1,4 +1,4 @@
-#include "det/master/elastic/kube_text.h"
+#include "det/master/elastic/engines/kube_text.h"
 
 #include <algorithm>
 #include <map>
@@ -8,6 +8,9 @@
 
 namespace det::master {
 namespace {
+
+/// For so long after the time at which a deleted pod should have ended, its node may be about to say so.
+constexpr std::int64_t kConfirmation = 30;
 
 const json::value* at(const json::value* value, std::initializer_list<std::string_view> path) {
   for (const auto name : path) {
@@ -206,6 +209,12 @@ Result<std::vector<KubeJob>> read_kube_pods(const std::string& text, const Provi
       const auto phase = text_at(pod, {"status", "phase"});
       if (phase == "Succeeded" || phase == "Failed") {
         if (ended.empty()) ended = fmt::format("pod {} ended: {}", own, why_ended(*pod));
+        continue;
+      }
+      // Where its machine is gone, nobody confirms that a pod that was deleted has ended.
+      if (const auto end = parse_rfc3339(text_at(pod, {"metadata", "deletionTimestamp"}));
+          end && now - *end > kConfirmation * kSecond) {
+        if (ended.empty()) ended = fmt::format("pod {} was deleted, and its node does not answer", own);
         continue;
       }
       if (phase == "Running") {

@@ -5,10 +5,10 @@
 #include <map>
 
 #include "det/base/text.h"
+#include "det/master/elastic/engines/ssh_text.h"
 #include "det/master/elastic/pilot_bundle.h"
 #include "det/master/elastic/provider.h"
 #include "det/master/elastic/run_program.h"
-#include "det/master/elastic/ssh_text.h"
 
 namespace det::master {
 namespace {
@@ -89,6 +89,10 @@ class Ssh final : public Provider {
       id += fmt::format("{}{}:{}", id.empty() ? "" : ",", host.name, *pid);
     }
     return id;
+  }
+
+  std::string log_of(const std::string& name) const override {
+    return fmt::format("~/.local/state/det/pilots/{}.NODE.log", name);
   }
 
   Result<void> cancel(const std::vector<EngineJob>& jobs) override {

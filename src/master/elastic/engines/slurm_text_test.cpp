@@ -1,4 +1,4 @@
-#include "det/master/elastic/slurm_text.h"
+#include "det/master/elastic/engines/slurm_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,9 +68,20 @@ TEST(SlurmText, TheScriptStartsAPilotOnEachNodeAndHasNothingSecret) {
   EXPECT_THAT(script, Not(HasSubstr("SECRET")));
   settings.gpus = true;
   EXPECT_THAT(slurm_script(settings, kPilot, kRequest), Not(HasSubstr("--slots")));
-  EXPECT_THAT(script, Not(HasSubstr("--no-warm-worker")));
-  settings.limits.granularity = elastic::Granularity::Task;
-  EXPECT_THAT(slurm_script(settings, kPilot, kRequest), HasSubstr("--no-warm-worker")) << "for one trial";
+}
+
+TEST(SlurmText, ReadsHowLongJobsOfAPartitionMayRun) {
+  const std::string text =
+      "PartitionName=main AllowGroups=ALL Default=YES DefaultTime=NONE MaxNodes=1 MaxTime=UNLIMITED "
+      "State=UP\n"
+      "PartitionName=short Default=NO DefaultTime=NONE MaxTime=00:01:00 State=UP\n"
+      "PartitionName=long Default=NO DefaultTime=04:00:00 MaxTime=2-00:00:00 State=UP\n"
+      "PartitionName=days Default=NO DefaultTime=NONE MaxTime=2-00:00:00 State=UP\n";
+  EXPECT_EQ(partition_limit(text, ""), std::nullopt);
+  EXPECT_EQ(partition_limit(text, "short"), 60);
+  EXPECT_EQ(partition_limit(text, "long"), 4 * 3600);
+  EXPECT_EQ(partition_limit(text, "days"), 2 * 86'400);
+  EXPECT_EQ(partition_limit(text, "nope"), std::nullopt);
 }
 
 TEST(SlurmText, ReadsTheListOfJobs) {

@@ -9,7 +9,7 @@
 
 #include "det/base/text.h"
 #include "det/http/client/client.h"
-#include "det/master/elastic/kube_text.h"
+#include "det/master/elastic/engines/kube_text.h"
 #include "det/master/elastic/provider.h"
 
 namespace det::master {
@@ -77,6 +77,10 @@ class Kubernetes final : public Provider {
     }
     std::erase_if(ended_, [&](const auto& entry) { return !pods_.contains(entry.first); });
     return jobs;
+  }
+
+  std::string log_of(const std::string& name) const override {
+    return fmt::format("kubectl logs {}", kube_pod_name(name, 0));
   }
 
   Result<void> cancel(const std::vector<EngineJob>& jobs) override {

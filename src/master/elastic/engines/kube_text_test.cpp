@@ -1,4 +1,4 @@
-#include "det/master/elastic/kube_text.h"
+#include "det/master/elastic/engines/kube_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -104,6 +104,19 @@ TEST(KubeText, ReadsThePodsOfAnAllotmentAsOneJob) {
     EXPECT_EQ(jobs->at(0).pods.size(), statuses.size());
   }
   EXPECT_FALSE(read_kube_pods("<html>", kube_settings(), {}));
+}
+
+TEST(KubeText, APodThatWasDeletedHasEndedWhereItsNodeDoesNotConfirmIt) {
+  const std::string pods = R"({"items": [{"metadata": {"name": "a-0", "labels": {"determined-allotment": "a"},
+      "deletionTimestamp": "2026-01-01T01:00:00Z"}, "status": {"phase": "Running"}}]})";
+  const auto at = [&](const char* time) {
+    return read_kube_pods(pods, kube_settings(), *parse_rfc3339(time)).value().at(0);
+  };
+  EXPECT_EQ(at("2026-01-01T00:59:30Z").job.state, EngineJob::State::Running) << "its trials save";
+  EXPECT_EQ(at("2026-01-01T01:00:30Z").job.state, EngineJob::State::Running) << "it may still be said";
+  EXPECT_EQ(at("2026-01-01T01:00:31Z").job.state, EngineJob::State::Ended);
+  EXPECT_EQ(at("2026-01-01T01:00:31Z").job.reason, "pod a-0 was deleted, and its node does not answer");
+  EXPECT_FALSE(at("2026-01-01T01:00:31Z").broken) << "nothing is left to be deleted";
 }
 
 TEST(KubeText, ReadsTheCurrentContextOfAKubeconfig) {

@@ -68,6 +68,10 @@ class Processes final : public Provider {
     return jobs;
   }
 
+  std::string log_of(const std::string& name) const override {
+    return fmt::format("{}/{}.log", pilot_.log_dir, name);
+  }
+
   Result<void> cancel(const std::vector<EngineJob>& jobs) override {
     for (const auto& job : jobs)
       if (alive(job.id)) ::kill(-std::stoi(job.id), SIGTERM);

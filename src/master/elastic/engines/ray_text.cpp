@@ -1,4 +1,4 @@
-#include "det/master/elastic/ray_text.h"
+#include "det/master/elastic/engines/ray_text.h"
 
 #include <cstdlib>
 

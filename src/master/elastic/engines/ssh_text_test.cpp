@@ -1,4 +1,4 @@
-#include "det/master/elastic/ssh_text.h"
+#include "det/master/elastic/engines/ssh_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,9 @@ std::vector<std::string> squeue_words(bool of_all_users = false);
 /// `time_limit`: the pool's own in seconds, or 0.
 Result<std::vector<EngineJob>> read_squeue(const std::string& text, const std::string& prefix,
                                            std::int64_t time_limit = 0);
+/// Seconds after which a job ends that asks for no time limit, in the description of its partition by
+/// `scontrol -o show partition`; none: never. `name` empty: the default partition.
+std::optional<std::int64_t> partition_limit(const std::string& text, const std::string& name);
 /// The sentence for people in what a command wrote to stderr.
 std::string slurm_error(const std::string& text);
 /// Whether it says that the controller could not be reached.
