@@ -58,7 +58,7 @@ Result<ImportReport> import_determined(const ImportOptions& options) {
     return report;
   } catch (const SqlError& error) {
     return fail(ErrorCode::Unavailable,
-                "the import was interrupted: {}; repeat the command, and it goes on where it was",
+                "the import was interrupted: {}; repeat the command, and it continues where it stopped",
                 error.what());
   }
 }

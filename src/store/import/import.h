@@ -16,7 +16,7 @@ struct ImportOptions {
   std::string into;  ///< sqlite:DIRECTORY of a master, or postgres://…
   /// Told at most some times a second how far it is; `all` is 0 where that is not known.
   std::function<void(std::string_view what, std::int64_t done, std::int64_t all)> progress{};
-  /// Told that the disk is full or the database cannot be reached, and that it goes on.
+  /// Told that the disk is full or the database cannot be reached, and that it continues.
   std::function<void(const std::string&)> on_stall{};
 };
 
@@ -49,7 +49,7 @@ BOOST_DESCRIBE_STRUCT(ImportReport, (),
 
 /// Takes the database of an original cluster into ours. It is not changed, and its master may run. Ids stay.
 /// What runs in the original is canceled here. It can be repeated: what was not there before, or has changed
-/// in the original since, comes along; and interrupted: it goes on where it was. No master may run on `into`,
+/// in the original since, comes along; and interrupted: it continues where it stopped. No master may run on `into`,
 /// which must be new, or have been imported from the same cluster before.
 Result<ImportReport> import_determined(const ImportOptions& options);
 

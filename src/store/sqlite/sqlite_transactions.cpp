@@ -9,7 +9,7 @@ namespace det::store {
 namespace {
 
 constexpr int kAutoVacuumIncremental = 2;
-constexpr int kPagesReturnedAtOnce = 1024;  // 4 MiB are moved at most: who commits meanwhile waits for that
+constexpr std::int64_t kPagesReturnedAtOnce = 256;  // 1 MiB: a commit may have to wait for one such step
 
 }  // namespace
 
@@ -54,9 +54,11 @@ bool SqliteTransactions::has_space_to_return() {
 }
 
 void SqliteTransactions::return_some_space() {
-  const auto pages = std::min<std::int64_t>(pragma("freelist_count") - free_pages_kept(), kPagesReturnedAtOnce);
-  if (pages > 0) connection_->execute(fmt::format("PRAGMA incremental_vacuum({})", pages).c_str());
-  checkpointed_pages_ = -checkpoint_pages_;  // the file gets smaller when the log is copied back
+  const auto pages = std::min(pragma("freelist_count") - free_pages_kept(), kPagesReturnedAtOnce);
+  if (pages <= 0) return;
+  connection_->execute(fmt::format("PRAGMA incremental_vacuum({})", pages).c_str());
+  // The file gets smaller when the log is copied back: after the last step at once.
+  if (pages < kPagesReturnedAtOnce) checkpointed_pages_ = -checkpoint_pages_;
 }
 
 void SqliteTransactions::checkpoint_if_large() {
