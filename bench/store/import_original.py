@@ -1,9 +1,10 @@
 """How fast `det import-determined` is, what a large cluster costs on disk, and how long its pages wait.
 
-bench/store/import_original.py [--rows 10000000] [--into sqlite|postgres]
+bench/store/import_original.py [--rows 10000000] [--into sqlite|postgres] [--copies 10]
 
 A database of the original's shape with 1,000 experiments of 100 trials, metrics of the first trials and log lines of
-the first hundred is generated and imported; then a master answers what pages ask.
+the first hundred is generated and imported; then a master answers what pages ask. --copies 10 first gives nine times
+as many of the next trials the same metrics, in the imported database.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -88,6 +90,31 @@ def measure(arguments: list[str], first_trial: int) -> None:
             master.wait()
 
 
+def statements_to_copy(trials: int, copies: int) -> list[str]:
+    """Give the trials after the first `trials` the metrics of the first, over and over."""
+    tables = {
+        "metrics": "batches, run_id, report_time, body",
+        "metric_blocks": "up_to_batches, body, sums",
+        "metric_summaries": "up_to_batches, body",
+    }
+    return [
+        f"INSERT INTO {table} (trial_id, metric_group, {columns}) "
+        f"SELECT trial_id + {trials * n}, metric_group, {columns} FROM {table} "
+        f"WHERE trial_id BETWEEN 1001 AND {1000 + trials} ORDER BY trial_id, metric_group"
+        for n in range(1, copies)
+        for table, columns in tables.items()
+    ]
+
+
+def copy_in_sqlite(file: pathlib.Path, statements: list[str]) -> None:
+    connection = sqlite3.connect(file, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = OFF")
+    connection.execute("PRAGMA synchronous = OFF")
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
 def ask(url: str, path: str, token: str, body: dict | None = None) -> dict:
     request = urllib.request.Request(
         f"{url}/api/v1/{path}",
@@ -110,9 +137,10 @@ def main() -> None:
     parser.add_argument("--experiments", type=int, default=1000, help="each of 100 trials; the first have metrics")
     parser.add_argument("--log-lines", type=int, default=1_000_000)
     parser.add_argument("--into", choices=["sqlite", "postgres"], default="sqlite")
+    parser.add_argument("--copies", type=int, default=1, help="how many times the metrics are there in the end")
     options = parser.parse_args()
     trials = max(1, options.rows // options.points)
-    experiments = max(options.experiments, (trials + 99) // 100)
+    experiments = max(options.experiments, (trials * options.copies + 99) // 100)
     server = PostgresServer()
     try:
         server.database("original")
@@ -130,16 +158,37 @@ def main() -> None:
             report = json.loads(done.stdout)
             metrics = next(count for count in report["counts"] if count["what"] == "metrics")
             original = int(server.ask("original", "SELECT pg_database_size('original')"))
-            size = (
-                int(server.ask("ours", "SELECT pg_database_size('ours')"))
-                if options.into == "postgres"
-                else size_of(pathlib.Path(directory))
-            )
+
+            def size() -> int:
+                if options.into == "postgres":
+                    return int(server.ask("ours", "SELECT pg_database_size('ours')"))
+                return size_of(pathlib.Path(directory))
+
             print(
                 f"{metrics['imported']} metrics into {options.into} in {report['seconds']:.1f} s, "
-                f"{report['metrics_per_second']:.0f} a second; {original / 1e6:.0f} MB became {size / 1e6:.0f} MB"
+                f"{report['metrics_per_second']:.0f} a second; {original / 1e6:.0f} MB became {size() / 1e6:.0f} MB",
+                flush=True,
             )
+            if options.copies > 1:
+                server.run("dropdb", "original")
+                statements = statements_to_copy(trials, options.copies)
+                if options.into == "postgres":
+                    server.run(
+                        "psql",
+                        "-X",
+                        "-q",
+                        "-d",
+                        "ours",
+                        *(w for s in statements for w in ("-c", s)),
+                        "-c",
+                        "VACUUM ANALYZE",
+                    )
+                else:
+                    copy_in_sqlite(pathlib.Path(directory) / "determined.db", statements)
+                print(f"with {options.copies} times the metrics: {size() / 1e6:.0f} MB", flush=True)
             measure(["--dir", directory, *(["--db", into] if options.into == "postgres" else [])], 1001)
+            if options.copies > 1:
+                return
             again = json.loads(subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout)
             print(f"repeated: {again['seconds']:.1f} s")
     finally:

@@ -72,7 +72,7 @@ TEST_F(PostgresMove, ThereAndBackEverythingIsAsItWas) {
   {
     const auto store = open_target();
     EXPECT_EQ(shown(*store), before);
-    // What the database numbers itself goes on after what came.
+    // What the database numbers itself continues after what came.
     store->commit({AddOwnLogs{{line("new", "line")}}}, nullptr);
     store->flush();
     EXPECT_EQ(store->logs({.task_id = "new"}).size(), 1u);
@@ -80,6 +80,10 @@ TEST_F(PostgresMove, ThereAndBackEverythingIsAsItWas) {
   const auto back = move_store(target, sqlite("b"));
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_EQ(shown(*open_at("b")), before);
+  SqliteConnection copy(directory.path() / "b" / "determined.db", SqliteConnection::Mode::Read);
+  Query query(copy, "PRAGMA auto_vacuum");
+  query.next();
+  EXPECT_EQ(query.get<std::int64_t>(), 2) << "it can return free space";
 }
 
 TEST_F(PostgresMove, ABackupIsOfOneMomentBesideAMasterAndComesBack) {

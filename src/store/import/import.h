@@ -16,7 +16,7 @@ struct ImportOptions {
   std::string into;  ///< sqlite:DIRECTORY of a master, or postgres://…
   /// Told at most some times a second how far it is; `all` is 0 where that is not known.
   std::function<void(std::string_view what, std::int64_t done, std::int64_t all)> progress{};
-  /// Told that the disk is full or the database cannot be reached, and that it goes on.
+  /// Told that the disk is full or the database cannot be reached, and that it continues.
   std::function<void(const std::string&)> on_stall{};
 };
 

@@ -120,7 +120,7 @@ void Importer::metric_table(const MetricTable& table) {
   }
 }
 
-// In groups, with the last id that is in them: a repeated import goes on after it.
+// In groups, with the last id that is in them: a repeated import continues after it.
 class Importer::LogGroup {
  public:
   LogGroup(ImportTarget& target, std::string table) : target_(target), table_(std::move(table)) {}

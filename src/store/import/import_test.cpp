@@ -244,7 +244,7 @@ TEST_F(PostgresImport, ReadsTheShapeOfOlderReleases) {
   EXPECT_EQ(store->logs({.task_id = "1.11111111-1111-4111-8111-111111111111"}).size(), 2u);
 }
 
-TEST_F(PostgresImport, GoesOnWithoutATableOfAShapeThatItDoesNotKnow) {
+TEST_F(PostgresImport, ContinuesWithoutATableOfAShapeThatItDoesNotKnow) {
   server.execute("original", "ALTER TABLE webhook_triggers RENAME webhook_id TO hook");
   const auto report = import_into(into);
   ASSERT_TRUE(report) << report.error().message();
@@ -252,7 +252,7 @@ TEST_F(PostgresImport, GoesOnWithoutATableOfAShapeThatItDoesNotKnow) {
   EXPECT_EQ(count(*report, "models").imported, 1);
 }
 
-TEST_F(PostgresImport, GoesOnWhereItWasInterrupted) {
+TEST_F(PostgresImport, ContinuesWhereItWasInterrupted) {
   int told = 0;
   EXPECT_ANY_THROW(
       (void)import_determined({.from = server.url("original"),
@@ -287,7 +287,7 @@ TEST_F(PostgresImport, RefusesWhatIsNoDatabaseOfTheOriginal) {
   EXPECT_FALSE(std::filesystem::exists(directory.path() / "determined.db")) << "nothing was made";
 }
 
-TEST_F(PostgresImport, RefusesAUserWhoMustNotRead) {
+TEST_F(PostgresImport, RefusesAUserWhoMayNotRead) {
   server.execute("postgres", "CREATE USER reader PASSWORD 'right'");
   server.require_password("reader");
   auto from = server.url("original");

@@ -15,7 +15,7 @@ struct NamedState {
   EndedState state;
 };
 
-// What was ending ends as it would have; what ran or waited has nobody who goes on with it.
+// What was ending has the state that it was about to have; what ran or waited is canceled, because nothing continues it.
 constexpr std::array kStates{
     NamedState{"COMPLETED", {State::Completed, false}},
     NamedState{"CANCELED", {State::Canceled, false}},

@@ -37,7 +37,7 @@ Result<std::unique_ptr<SourceDatabase>> SourceDatabase::open(const std::string& 
   }
 }
 
-// As pg_catalog says, which also shows tables that this user may not read.
+// As pg_catalog says, which also shows what this user may not read.
 void SourceDatabase::look_up_tables() {
   Query query(*connection_, OneTimeSql{R"sql(
 SELECT CAST(c.relname AS text), CAST(a.attname AS text), format_type(a.atttypid, NULL)
@@ -90,7 +90,7 @@ WHERE relnamespace = CAST('public' AS regnamespace) AND relkind IN ('r', 'p')
   if (refused.empty()) return {};
   return fail(
       ErrorCode::PermissionDenied,
-      "{}: user {} may not read {}; allow it with: GRANT SELECT ON ALL TABLES IN SCHEMA public TO {}",
+      "{}: user {} is not allowed to read {}; allow it with: GRANT SELECT ON ALL TABLES IN SCHEMA public TO {}",
       shown(), PQuser(connection_->handle()), refused, PQuser(connection_->handle()));
 }
 

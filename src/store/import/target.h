@@ -15,8 +15,8 @@ namespace det::store {
 
 /// Where an import goes: gathers changes into commits, and keeps count.
 ///
-/// What was imported has a mark, in the same commit: a digest of the rows that it was made of. So a repeated
-/// import knows what is the same, and one that was interrupted where it was.
+/// What was imported has a mark, in the same commit: a digest of the rows that it was made of. A repeated
+/// import thereby knows what has not changed, and continues where an interrupted one stopped.
 class ImportTarget {
  public:
   static Result<std::unique_ptr<ImportTarget>> open(const ImportOptions& options);

@@ -11,6 +11,7 @@
 #include <array>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace det::store {
 
@@ -24,16 +25,20 @@ sockaddr_in local(int port) {
   return address;
 }
 
-// What was forwarded; nothing: the connection is over.
-std::string forward(int from, int to) {
+// Nothing: the connection is over.
+std::string receive(int from) {
   std::array<char, 65'536> bytes;
   const auto count = ::recv(from, bytes.data(), bytes.size(), 0);
-  for (ssize_t done = 0; done < count;) {
-    const auto sent = ::send(to, bytes.data() + done, static_cast<std::size_t>(count - done), MSG_NOSIGNAL);
-    if (sent <= 0) return "";
-    done += sent;
-  }
   return {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(0, count))};
+}
+
+bool send_all(int to, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto sent = ::send(to, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
 }
 
 }  // namespace
@@ -95,15 +100,20 @@ void LosingProxy::run() {
   }
 }
 
-// Whether the connection goes on.
+// Whether the connection stays open.
 bool LosingProxy::to_client(const Pair& pair) {
-  return !forward(pair.server, pair.client).empty();
+  auto answer = receive(pair.server);
+  constexpr std::string_view kVersion("server_version\0", 15);
+  if (const auto at = answer.find(kVersion); !version_.empty() && at != std::string::npos)
+    answer.replace(at + kVersion.size(), version_.size(), version_);
+  return !answer.empty() && send_all(pair.client, answer);
 }
 
 bool LosingProxy::to_server(Pair& pair) {
-  const auto sent = forward(pair.client, pair.server);
+  const auto sent = receive(pair.client);
+  if (sent.empty() || !send_all(pair.server, sent)) return false;
   pair.writes |= sent.find("SET commit_number") != std::string::npos;
-  if (!pair.writes || !losing_ || sent.find("COMMIT") == std::string::npos) return !sent.empty();
+  if (!pair.writes || !losing_ || sent.find("COMMIT") == std::string::npos) return true;
   pollfd answer{pair.server, POLLIN, 0};
   ::poll(&answer, 1, 10'000);
   losing_ = false;

@@ -2,13 +2,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <thread>
 #include <vector>
 
 namespace det::store {
 
-/// For tests: stands between a client and a server on this machine, and can lose the answer to a commit that
-/// the server has made.
+/// For tests: stands between a client and a server on this machine. It can lose the answer to a commit that
+/// the server has made, and change the version that the server names.
 class LosingProxy {
  public:
   explicit LosingProxy(int server_port);
@@ -21,6 +22,8 @@ class LosingProxy {
   void lose_next_answer() { losing_ = true; }
   /// Whether that has happened.
   bool lost() const { return !losing_; }
+  /// The major version that clients see from now on, of two digits.
+  void show_version(std::string major) { version_ = std::move(major); }
 
  private:
   void run();
@@ -35,6 +38,7 @@ class LosingProxy {
   int listener_ = -1;
   int port_ = 0;
   std::atomic<bool> losing_ = false, stopping_ = false;
+  std::string version_;
   std::vector<Pair> pairs_;
   std::thread thread_;
 };

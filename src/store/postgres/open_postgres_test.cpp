@@ -4,6 +4,7 @@
 
 #include "det/store/contract/contract_fixture.h"
 #include "det/store/postgres/postgres_migrations.h"
+#include "det/store/postgres/losing_proxy.h"
 #include "det/store/postgres/postgres_text.h"
 
 namespace det::store {
@@ -65,6 +66,17 @@ TEST_F(PostgresOpening, RefusesAnEncodingThatIsNotUtf8) {
                              "TEMPLATE template0",
                              name));
   says(server.url(name), "the encoding of the database is LATIN1, but it must be UTF8; create another one");
+}
+
+TEST_F(PostgresOpening, RefusesAServerBeforeVersion13) {
+  server.database(name);
+  LosingProxy proxy(server.port());
+  const auto target = fmt::format("postgres://det@127.0.0.1:{}/{}", proxy.port(), name);
+  proxy.show_version("12");
+  says(target, "the server is PostgreSQL 12.");
+  says(target, "upgrade it to version 13 or later");
+  proxy.show_version("13");
+  EXPECT_EQ(error_of(target), "");
 }
 
 TEST_F(PostgresOpening, LeavesTheDatabaseOfAnotherProgramAlone) {

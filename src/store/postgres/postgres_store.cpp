@@ -21,11 +21,10 @@ std::string answer(Connection& connection, const char* sql) {
 }
 
 Result<void> check_server(PostgresConnection& connection) {
-  const int version = PQserverVersion(connection.handle());
   const auto shown = shown_target(connection.handle());
-  if (version < kOldestServer)
-    return failed_precondition("{}: the server is PostgreSQL {}.{}; upgrade it to version 13 or later", shown,
-                               version / 10000, version / 100 % 100);
+  if (PQserverVersion(connection.handle()) < kOldestServer)
+    return failed_precondition("{}: the server is PostgreSQL {}; upgrade it to version 13 or later", shown,
+                               PQparameterStatus(connection.handle(), "server_version"));
   if (const auto encoding = answer(connection, "SHOW server_encoding"); encoding != "UTF8")
     return failed_precondition(
         "{}: the encoding of the database is {}, but it must be UTF8; create another one with 'createdb "

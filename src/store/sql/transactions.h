@@ -19,6 +19,10 @@ class Transactions {
   virtual bool resume() { return false; }
   /// Between transactions.
   virtual void housekeeping() {}
+  /// Whether the database holds much space that nothing uses any more, and can be made smaller.
+  virtual bool has_space_to_return() { return false; }
+  /// Returns some of it to the file system, inside a transaction.
+  virtual void return_some_space() {}
 };
 
 }  // namespace det::store

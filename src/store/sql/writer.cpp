@@ -14,7 +14,8 @@ Writer::Writer(Transactions& transactions, WriterOptions options)
       options_(std::move(options)),
       changes_(connection_),
       purging_(purge_pending(connection_)),
-      renewing_(blocks_stale(connection_)) {
+      renewing_(blocks_stale(connection_)),
+      shrinking_(transactions.has_space_to_return()) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -72,7 +73,7 @@ void Writer::run() {
     while (!deposed_) {
       auto group = next_group();
       if (group.empty()) {
-        if ((!purging_ && !renewing_) || deposed_) return;  // stopping
+        if (!to_tidy() || deposed_) return;  // stopping
         if (!tidy()) return;
       } else {
         const auto apply_all = [&] {
@@ -103,21 +104,26 @@ bool Writer::tidy() {
     };
     if (!write_until_done(purge)) return false;
     changes_.forget();
+    shrinking_ = !purging_ && transactions_.has_space_to_return();
     return true;
   }
-  return write_until_done([&] {
-    renew_some_blocks(connection_);
-    renewing_ = blocks_stale(connection_);
-  });
+  if (renewing_)
+    return write_until_done([&] {
+      renew_some_blocks(connection_);
+      renewing_ = blocks_stale(connection_);
+    });
+  if (!write_until_done([&] { transactions_.return_some_space(); })) return false;
+  shrinking_ = transactions_.has_space_to_return();
+  return true;
 }
 
 // Empty: nothing is queued, but there is something to tidy up, or the end has come.
 Writer::Group Writer::next_group() {
   std::unique_lock lock(mutex_);
-  work_.wait(lock, [&] { return !queue_.empty() || stopping_ || deposed_ || purging_ || renewing_; });
+  work_.wait(lock, [&] { return !queue_.empty() || stopping_ || deposed_ || to_tidy(); });
   Group group;
   if (deposed_) return group;
-  if (queue_.empty() && stopping_) purging_ = renewing_ = false;
+  if (queue_.empty() && stopping_) purging_ = renewing_ = shrinking_ = false;
   std::size_t bytes = 0;
   while (!queue_.empty() &&
          (group.empty() || bytes + queue_.front().bytes <= options_.transaction_bytes_max)) {

@@ -59,6 +59,7 @@ class Writer {
 
   void run();
   Group next_group();
+  bool to_tidy() const { return purging_ || renewing_ || shrinking_; }
   bool tidy();
   bool write_until_done(const std::function<void()>& work);
   void transaction(const std::function<void()>& work);
@@ -80,7 +81,8 @@ class Writer {
   std::size_t queued_bytes_ = 0;
   std::uint64_t queued_ = 0, acknowledged_ = 0;  // counts of commits
   bool purging_ = false;
-  bool renewing_ = false;  // of the writing thread alone: some block of metrics is stale
+  bool renewing_ = false;   // of the writing thread alone: some block of metrics is stale
+  bool shrinking_ = false;  // of the writing thread alone: the database has space to return
   bool stopping_ = false;
   std::thread thread_;
 };

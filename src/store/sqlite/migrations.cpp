@@ -109,6 +109,8 @@ Result<void> migrate(SqliteConnection& connection, std::span<const Migration> mi
         version, newest);
   if (version > 0) {
     if (auto checked = check_applied(connection, migrations); !checked) return checked;
+  } else {
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL");  // possible only before there are tables
   }
   for (const auto& migration : migrations.subspan(static_cast<std::size_t>(version)))
     apply(connection, migration, before_statement);

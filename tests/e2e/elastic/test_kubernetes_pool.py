@@ -53,7 +53,8 @@ def test_a_pod_comes_for_a_trial_and_is_deleted_when_it_is_idle(cluster, kuberne
 def test_the_token_is_in_a_secret_that_belongs_to_the_pod(cluster, kubernetes):
     id = cluster.create(NOISY, *SLOW)
     cluster.wait_for_state(id, "RUNNING")
-    (pod,) = [pod for pod in cluster.pods() if pod["status"]["phase"] == "Running"]
+    (running,) = [pod for pod in cluster.pods() if pod["status"]["phase"] == "Running"]
+    pod = kubernetes.call("GET", f"/api/v1/namespaces/default/pods/{running['metadata']['name']}")  # with its kind
     kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
     assert "det_pilot_" not in json.dumps(pod)
     assert pod["spec"]["restartPolicy"] == "Never"
