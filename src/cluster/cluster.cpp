@@ -153,16 +153,34 @@ Outcome Cluster::on(const MasterStarted& event, Step& step) {
   return {};
 }
 
+namespace {
+Result<experiment::Experiment> make_experiment(experiment::ExperimentRecord record, ExperimentId id) {
+  DET_TRY(auto config, config::from_document(record.config));
+  record.id = id;
+  return experiment::Experiment::create(std::move(record), std::move(config));
+}
+}  // namespace
+
 Outcome Cluster::on(const ExperimentSubmitted& event, Step& step) {
-  auto config = config::from_document(event.record.config);
-  if (!config) return refuse(config.error());
-  auto record = event.record;
-  record.id = ExperimentId{next_experiment_};
-  auto experiment = experiment::Experiment::create(std::move(record), *std::move(config));
+  const ExperimentId id{next_experiment_};
+  auto experiment = make_experiment(event.record, id);
   if (!experiment) return refuse(experiment.error());
-  const ExperimentId id{next_experiment_++};
+  const ExperimentId runner_id{next_experiment_ + 1};
+  std::optional<experiment::Experiment> runner;
+  if (event.search_runner) {
+    auto record = *event.search_runner;
+    record.forked_from = id;
+    auto made = make_experiment(std::move(record), runner_id);
+    if (!made) return refuse(made.error());
+    runner = *std::move(made);
+  }
+  next_experiment_ += runner ? 2 : 1;
   experiments_.put(id, *std::move(experiment)).start(event.activate, step.context());
   settle(id, step);
+  if (runner) {
+    experiments_.put(runner_id, *std::move(runner)).start(true, step.context());
+    settle(runner_id, step);
+  }
   return {.refused = {}, .experiment = id, .effects = {}};
 }
 

@@ -31,8 +31,10 @@ struct ExperimentSubmitted {
   static constexpr const char* kName = "ExperimentSubmitted";
   experiment::ExperimentRecord record;
   bool activate = true;
+  /// The experiment whose trial runs the search method; becomes a fork of this one.
+  std::optional<experiment::ExperimentRecord> search_runner{};
 };
-BOOST_DESCRIBE_STRUCT(ExperimentSubmitted, (), (record, activate))
+BOOST_DESCRIBE_STRUCT(ExperimentSubmitted, (), (record, activate, search_runner))
 
 /// Processes outside the cluster train an experiment: it gets its number here, and nothing else is decided
 /// about it. `record` without id.

@@ -43,6 +43,11 @@ struct Searcher {
   json::object fields;                     ///< The whole section, defaulted, for the other methods.
 };
 
+/// Whether a search method outside the master decides: it answers the events of the search.
+inline bool decided_outside(std::string_view searcher) {
+  return searcher == "custom" || searcher == "optuna";
+}
+
 struct Resources {
   std::int64_t slots_per_trial = 1;
   std::optional<std::int64_t> max_slots;

@@ -15,7 +15,7 @@ bool is_extendable(const std::string& searcher) {
 
 /// Whether its search keeps where it stood when the experiment is stopped.
 bool can_search_on(const std::string& searcher) {
-  return searcher != "single" && searcher != "pbt" && searcher != "custom";
+  return searcher != "single" && searcher != "pbt" && !config::decided_outside(searcher);
 }
 
 /// What is kept of a search that is over.

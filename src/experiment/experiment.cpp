@@ -276,8 +276,9 @@ void Experiment::perform(const search::Operations& operations, Context context) 
                         : shutdown.cancel ? State::StoppingCanceled
                                           : State::StoppingCompleted;
       if (shutdown.failure && record_.error.empty())
-        record_.error = search_events() == nullptr ? "every trial of the experiment failed"
-                                                   : "the search method reported a failure";
+        record_.error = !shutdown.reason.empty()     ? shutdown.reason
+                        : search_events() == nullptr ? "every trial of the experiment failed"
+                                                     : "the search method reported a failure";
     }
   }
   end_if_done(context.now);

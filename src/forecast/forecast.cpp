@@ -26,8 +26,9 @@ Result<void> check(const Question& question) {
       return invalid_argument("agent {} has {} slots; it must have from 0 to 1024", machine.id,
                               machine.slots);
   for (const auto& config : question.experiments)
-    if (config.searcher.name == "custom")
-      return invalid_argument("searcher.name is custom; a search that a client decides cannot be simulated");
+    if (config::decided_outside(config.searcher.name))
+      return invalid_argument("searcher.name is {}; a search that a client decides cannot be simulated",
+                              config.searcher.name);
   return {};
 }
 

@@ -170,10 +170,11 @@ Result<Preview> expected(const std::vector<AsyncBracket>& brackets, double divis
 }  // namespace
 
 Result<Preview> preview(const config::ExperimentConfig& config, std::uint32_t world_seed) {
-  if (config.searcher.name == "custom")
+  if (config::decided_outside(config.searcher.name))
     return invalid_argument(
-        "searcher.name is custom; the preview needs a built-in searcher, because a custom search method runs "
-        "elsewhere");
+        "searcher.name is {}; the preview needs a built-in searcher, because a custom search method runs "
+        "elsewhere",
+        config.searcher.name);
   const auto& name = config.searcher.name;
   if (config.generation == config::Generation::Time && (name == "adaptive_asha" || name == "async_halving")) {
     DET_TRY(const auto brackets, async_brackets(config));

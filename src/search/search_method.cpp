@@ -38,6 +38,7 @@ Result<std::unique_ptr<SearchMethod>> make_search_method(const config::Experimen
                                                       {"async_halving", make_async_halving},
                                                       {"custom", make_custom},
                                                       {"grid", make_grid},
+                                                      {"optuna", make_custom},
                                                       {"pbt", make_population_based},
                                                       {"random", make_random},
                                                       {"single", make_single},

@@ -63,9 +63,10 @@ struct Shutdown {
   static constexpr const char* kName = "Shutdown";
   bool cancel = false;   ///< every trial was cancelled by its user
   bool failure = false;  ///< every trial failed
+  std::string reason{};  ///< of the failure, where a search method outside says it
   friend bool operator==(const Shutdown&, const Shutdown&) = default;
 };
-BOOST_DESCRIBE_STRUCT(Shutdown, (), (cancel, failure))
+BOOST_DESCRIBE_STRUCT(Shutdown, (), (cancel, failure, reason))
 
 using Operation = std::variant<Create, ValidateAfter, Close, Shutdown>;
 using Operations = std::vector<Operation>;

@@ -157,7 +157,8 @@ Result<Operations> Searcher::answer(std::int64_t event_id, const std::vector<Sea
         if (open != nullptr && !open->closing) one.emplace_back(Close{.request_id = wish.request_id});
         break;
       case SearchWish::Kind::Shutdown:
-        if (!book_.shutdown) one.emplace_back(Shutdown{.cancel = wish.cancel, .failure = wish.failure});
+        if (!book_.shutdown)
+          one.emplace_back(Shutdown{.cancel = wish.cancel, .failure = wish.failure, .reason = wish.reason});
         break;
       case SearchWish::Kind::Progress: custom->set_progress(wish.progress); break;
     }

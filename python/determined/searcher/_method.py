@@ -7,12 +7,16 @@ import dataclasses
 import enum
 import json
 import pathlib
+import pickle
 import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from determined.experimental._checkpoint import Checkpoint
+
+
+_ATTRIBUTES = "attributes.pickle"
 
 
 class ExitedReason(enum.Enum):
@@ -88,9 +92,12 @@ class Shutdown(Operation):
 
     cancel: bool = False
     failure: bool = False
+    reason: str = ""
+    """Of the failure: becomes the error of the experiment."""
 
     def to_json(self) -> dict[str, Any]:
-        return {"shutDown": {"cancel": self.cancel, "failure": self.failure}}
+        reason = {"reason": self.reason} if self.reason else {}
+        return {"shutDown": {"cancel": self.cancel, "failure": self.failure, **reason}}
 
 
 @dataclasses.dataclass
@@ -136,14 +143,15 @@ class SearchMethod(abc.ABC):
     """Decides which trials to run. Each method is told about an event and returns the operations that it requests.
 
     ``save_method_state`` and ``load_method_state`` preserve the state of the search method when the runner restarts.
+    By default, they pickle the attributes of the object.
     """
 
     @abc.abstractmethod
     def initial_operations(self, searcher_state: SearcherState) -> list[Operation]:
         """Called once, first."""
 
-    @abc.abstractmethod
-    def on_trial_created(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]: ...
+    def on_trial_created(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]:
+        return []
 
     @abc.abstractmethod
     def on_validation_completed(
@@ -154,17 +162,20 @@ class SearchMethod(abc.ABC):
     @abc.abstractmethod
     def on_trial_closed(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]: ...
 
-    @abc.abstractmethod
     def on_trial_exited_early(
         self, searcher_state: SearcherState, request_id: uuid.UUID, exited_reason: ExitedReason
-    ) -> list[Operation]: ...
+    ) -> list[Operation]:
+        return []
 
-    @abc.abstractmethod
     def progress(self, searcher_state: SearcherState) -> float:
         """Returns the progress, from 0 to 1."""
+        return 0.0
 
     def save_method_state(self, path: pathlib.Path) -> None:
         """Writes the state of the search method to this directory."""
+        (path / _ATTRIBUTES).write_bytes(pickle.dumps(vars(self)))
 
     def load_method_state(self, path: pathlib.Path) -> None:
         """Reads what ``save_method_state`` wrote."""
+        if (path / _ATTRIBUTES).exists():
+            vars(self).update(pickle.loads((path / _ATTRIBUTES).read_bytes()))

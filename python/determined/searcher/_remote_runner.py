@@ -76,6 +76,29 @@ class RemoteSearchRunner(SearchRunner):
         again = self.info.trial.trial_run_id > 1
         return self._begin(self._submit(exp_config, model_dir, includes, parent_id=own, again=again))
 
+    def searched_experiment(self) -> Mapping[str, Any]:
+        """Returns the experiment that the one of this trial was forked from."""
+        own = self._experiment(self.info.trial.experiment_id)
+        return self._experiment(int(own["forkedFrom"]))
+
+    def _experiment(self, experiment_id: int) -> Mapping[str, Any]:
+        path = f"/api/v1/experiments/{experiment_id}"
+        found: Mapping[str, Any] = self._patiently(lambda: self._session.get(path))["experiment"]
+        return found
+
+    def drive(self, experiment_id: int) -> int:
+        """Runs the search of an experiment that was submitted already, to its end. Returns its id.
+
+        If the trial is preempted, this call ends the process with status 0.
+        """
+        latest = self.info.latest_checkpoint
+        if latest is not None:
+            with self.context.checkpoint.restore_path(latest) as directory:
+                self._read(directory)
+            self._checkpoint = latest
+        self.state.experiment_id = experiment_id
+        return self._drive(experiment_id)
+
     def _save(self) -> None:
         before = self._checkpoint
         metadata = {"steps_completed": self.state.last_event_id, "experiment_id": self.state.experiment_id}

@@ -16,7 +16,7 @@ struct LengthField {
 
 const std::array<LengthField, 4>& length_fields() {
   static const std::array<LengthField, 4> fields = {{
-      {"max_steps", "max_length", {"single", "random", "grid", "tpe", "adaptive_simple"}},
+      {"max_steps", "max_length", {"single", "random", "grid", "tpe", "optuna", "adaptive_simple"}},
       {"target_trial_steps", "max_length", {"adaptive_asha", "async_halving", "sync_halving", "adaptive"}},
       {"step_budget", "budget", {"sync_halving", "adaptive"}},
       {"steps_per_round", "length_per_round", {"pbt"}},

@@ -72,6 +72,19 @@ Field fraction(const char* name, double most, const char* about) {
   return field(name, number().at_least(0).at_most(most), about).required();
 }
 
+/// Where the class of a search method is: "module:Class".
+Field search_class() {
+  const auto names_a_class = [](std::string_view text) {
+    const auto colon = text.find(':');
+    return colon != std::string_view::npos && colon > 0 && colon + 1 < text.size() &&
+           text.find(':', colon + 1) == std::string_view::npos;
+  };
+  return field(
+      "class", string().matches("^[^:]+:[^:]+$", names_a_class).says("must have the form module:Class"),
+      "The subclass of determined.searcher.SearchMethod that decides, as module:Class; without it, a "
+      "program of yours runs the search.");
+}
+
 std::vector<Field> join(std::vector<Field> fields, std::vector<Field> more) {
   fields.insert(fields.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   return fields;
@@ -135,7 +148,25 @@ Type searcher() {
        {"grid", {steps("max_steps"), units("max_length"), concurrent()}},
        {"custom",
         {field("unit", one_of({"batches", "records", "epochs"}), "The unit of the searcher's lengths.")
-             .otherwise(nullptr)}},
+             .otherwise(nullptr),
+         search_class(), field("args", map(any()), "Keyword arguments of the class.")}},
+       {"optuna",
+        {units("max_length"), max_trials(), concurrent(),
+         field("sampler",
+               one_of({"TPESampler", "GPSampler", "CmaEsSampler", "NSGAIISampler", "NSGAIIISampler",
+                       "RandomSampler", "QMCSampler", "GridSampler", "BruteForceSampler"}),
+               "Optuna's sampler, which chooses hyperparameters.")
+             .otherwise("TPESampler"),
+         field("sampler_args", map(any()), "Keyword arguments of the sampler."),
+         field("pruner",
+               one_of({"NopPruner", "HyperbandPruner", "MedianPruner", "PercentilePruner",
+                       "SuccessiveHalvingPruner", "ThresholdPruner"}),
+               "Optuna's pruner, which stops trials early.")
+             .otherwise("NopPruner"),
+         field("pruner_args", map(any()), "Keyword arguments of the pruner. It counts validations as steps."),
+         field("prune_every", integer().at_least(1),
+               "How long a trial trains between two decisions of the pruner, in the unit of max_length "
+               "(default: a tenth of max_length).")}},
        {"adaptive_asha",
         {steps("target_trial_steps"), units("max_length"), max_time(), time_metric(), max_trials(), mode(),
          max_rungs(), divisor(), bracket_rungs(), concurrent(), stop_once(), deterministic()}},

@@ -85,7 +85,7 @@ Result<void> check(const Stored& stored, ExperimentId id) {
   if (!stored.record || stored.record->state == experiment::State::Deleted)
     return not_found("experiment '{}' not found", id);
   const auto name = experiment::searcher_name(stored.record->config);
-  if (name == "custom" || name == "pbt")
+  if (config::decided_outside(name) || name == "pbt")
     return failed_precondition(
         "experiment {} cannot be continued: it uses the searcher {}, {}", id, name,
         name == "pbt" ? "whose trials start from checkpoints that are deleted when the experiment ends"

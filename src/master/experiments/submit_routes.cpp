@@ -235,6 +235,32 @@ asio::awaitable<Result<ProjectId>> project_of(Services& s, const std::any& princ
 
 namespace {
 
+/// The experiment whose only trial runs the search method of `searched`; none where the master decides, or a
+/// program of the user. It runs where the trials run and stores where they store, and needs no slot.
+Result<std::optional<experiment::ExperimentRecord>> search_runner_of(
+    Services& s, const experiment::ExperimentRecord& searched, const config::ExperimentConfig& config) {
+  if (config.searcher.name != "optuna" && !config.searcher.fields.contains("class")) return std::nullopt;
+  constexpr int kRestartsMax =
+      100;  // a process that dies is started again; what it says itself ends the search
+  auto document = config.document;
+  document["name"] = "search of " + config.name;
+  document["entrypoint"] = "python3 -m determined.exec.search";
+  document["hyperparameters"] = json::object();
+  document["searcher"] =
+      json::object{{"name", "single"}, {"metric", "none"},           {"smaller_is_better", true},
+                   {"max_length", 1},  {"source_trial_id", nullptr}, {"source_checkpoint_uuid", nullptr}};
+  document["max_restarts"] = kRestartsMax;
+  document["resources"].as_object()["slots_per_trial"] = 0;
+  DET_TRY(auto own, config::from_document(document));
+  auto record = searched;
+  record.name = own.name;
+  record.config = own.document;
+  record.original_config = json::serialize(document);
+  record.job_id = checkpoint::new_uuid();
+  record.resource_pool = s.ledger.cluster().pool_for(own);
+  return record;
+}
+
 asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, SubmitRequest request) {
   const auto user = require_user(context.principal);
   if (!user) co_return tl::unexpected(user.error());
@@ -315,7 +341,10 @@ asio::awaitable<Result<SubmitReply>> create(Services& s, Context context, Submit
   }
   std::vector<store::Change> also;
   also.push_back(store::PutModelDefinition{packed->digest, std::move(packed->archive)});
-  cluster::Event event = cluster::ExperimentSubmitted{std::move(record), request.activate};
+  auto runner = search_runner_of(s, record, config);
+  if (!runner) co_return tl::unexpected(runner.error());
+  cluster::Event event =
+      cluster::ExperimentSubmitted{std::move(record), request.activate, *std::move(runner)};
   auto by = principal_name(context.principal);
   const auto done = co_await s.ledger.handle(std::move(event), std::move(also), std::move(by));
   if (!done) co_return tl::unexpected(done.error());

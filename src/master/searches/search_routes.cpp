@@ -89,8 +89,9 @@ struct CloseTrial {
 BOOST_DESCRIBE_STRUCT(CloseTrial, (), (request_id))
 struct ShutDown {
   bool cancel = false, failure = false;
+  std::string reason;  ///< of the failure; becomes the experiment's error
 };
-BOOST_DESCRIBE_STRUCT(ShutDown, (), (cancel, failure))
+BOOST_DESCRIBE_STRUCT(ShutDown, (), (cancel, failure, reason))
 struct SetProgress {
   double progress = 0;
 };
@@ -150,6 +151,8 @@ SearcherEvent to_api(const SearchEvent& event) {
   return shown;
 }
 
+constexpr std::size_t kReasonMax = 4'096;
+
 /// `number`: of the operation, from 1.
 Result<SearchWish> to_wish(const SearcherOperation& operation, std::size_t number) {
   const int given = operation.create_trial.has_value() + operation.trial_operation.has_value() +
@@ -184,6 +187,10 @@ Result<SearchWish> to_wish(const SearcherOperation& operation, std::size_t numbe
     wish.kind = SearchWish::Kind::Shutdown;
     wish.cancel = operation.shut_down->cancel;
     wish.failure = operation.shut_down->failure;
+    wish.reason = operation.shut_down->reason;
+    if (wish.reason.size() > kReasonMax)
+      return invalid_argument("the reason of shutDown has {} bytes; at most {} are allowed",
+                              wish.reason.size(), kReasonMax);
   } else {
     wish.kind = SearchWish::Kind::Progress;
     wish.progress = operation.set_searcher_progress->progress;
@@ -205,7 +212,7 @@ SearcherEvent over(Services& s, const experiment::ExperimentRecord& record) {
 Error decides_by_itself(ExperimentId id) {
   return Error(ErrorCode::FailedPrecondition,
                fmt::format("experiment {} has a built-in searcher; only experiments with searcher.name "
-                           "'custom' have searcher events",
+                           "'custom' or 'optuna' have searcher events",
                            id));
 }
 
@@ -228,7 +235,8 @@ asio::awaitable<Result<experiment::ExperimentRecord>> stored(Services& s, Experi
   auto record = co_await offload(s, std::move(read));
   if (!record || record->state == experiment::State::Deleted)
     co_return not_found("experiment '{}' not found", id);
-  if (experiment::searcher_name(record->config) != "custom") co_return tl::unexpected(decides_by_itself(id));
+  if (!config::decided_outside(experiment::searcher_name(record->config)))
+    co_return tl::unexpected(decides_by_itself(id));
   co_return *std::move(record);
 }
 

@@ -41,10 +41,11 @@ struct SearchWish {
   bool cancel = false, failure = false;
   double progress = 0;
   std::string checkpoint{};  ///< of Create: the uuid of the one that the trial starts from; empty: none
+  std::string reason{};      ///< of Shutdown with failure, for the user; may be empty
 };
 BOOST_DESCRIBE_ENUM(SearchWish::Kind, Create, ValidateAfter, Close, Shutdown, Progress)
 BOOST_DESCRIBE_STRUCT(SearchWish, (),
-                      (kind, request_id, hparams, length, cancel, failure, progress, checkpoint))
+                      (kind, request_id, hparams, length, cancel, failure, progress, checkpoint, reason))
 
 /// A search that decides nothing: it queues what happens until somebody outside has answered it
 /// (searchers.md §13). It never ends by itself, and its progress is what they say.
