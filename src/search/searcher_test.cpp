@@ -218,7 +218,7 @@ TEST(Searcher, ASearchThatNobodyKnowsIsRefusedWithTheListOfKnownOnes) {
   EXPECT_EQ(searcher.error().code(), ErrorCode::Unimplemented);
   EXPECT_EQ(searcher.error().message(),
             "searcher.name is \"bayes\"; it must be one of adaptive, adaptive_asha, adaptive_simple, "
-            "async_halving, custom, grid, pbt, random, single, sync_halving, tpe");
+            "async_halving, custom, grid, optuna, pbt, random, single, sync_halving, tpe");
 }
 
 TEST(Searcher, SettingsThatCannotBeSearchedAreRefused) {

@@ -150,23 +150,6 @@ Type searcher() {
         {field("unit", one_of({"batches", "records", "epochs"}), "The unit of the searcher's lengths.")
              .otherwise(nullptr),
          search_class(), field("args", map(any()), "Keyword arguments of the class.")}},
-       {"optuna",
-        {units("max_length"), max_trials(), concurrent(),
-         field("sampler",
-               one_of({"TPESampler", "GPSampler", "CmaEsSampler", "NSGAIISampler", "NSGAIIISampler",
-                       "RandomSampler", "QMCSampler", "GridSampler", "BruteForceSampler"}),
-               "Optuna's sampler, which chooses hyperparameters.")
-             .otherwise("TPESampler"),
-         field("sampler_args", map(any()), "Keyword arguments of the sampler."),
-         field("pruner",
-               one_of({"NopPruner", "HyperbandPruner", "MedianPruner", "PercentilePruner",
-                       "SuccessiveHalvingPruner", "ThresholdPruner"}),
-               "Optuna's pruner, which stops trials early.")
-             .otherwise("NopPruner"),
-         field("pruner_args", map(any()), "Keyword arguments of the pruner. It counts validations as steps."),
-         field("prune_every", integer().at_least(1),
-               "How long a trial trains between two decisions of the pruner, in the unit of max_length "
-               "(default: a tenth of max_length).")}},
        {"adaptive_asha",
         {steps("target_trial_steps"), units("max_length"), max_time(), time_metric(), max_trials(), mode(),
          max_rungs(), divisor(), bracket_rungs(), concurrent(), stop_once(), deterministic()}},
@@ -187,7 +170,24 @@ Type searcher() {
         {units("max_length"), max_trials(), concurrent(),
          field("random_trials", integer().at_least(1),
                "How many results to collect before they guide the search; until then it is random "
-               "(default: 10).")}}});
+               "(default: 10).")}},
+       {"optuna",
+        {units("max_length"), max_trials(), concurrent(),
+         field("sampler",
+               one_of({"TPESampler", "GPSampler", "CmaEsSampler", "NSGAIISampler", "NSGAIIISampler",
+                       "RandomSampler", "QMCSampler", "GridSampler", "BruteForceSampler"}),
+               "Optuna's sampler, which chooses hyperparameters.")
+             .otherwise("TPESampler"),
+         field("sampler_args", map(any()), "Keyword arguments of the sampler."),
+         field("pruner",
+               one_of({"NopPruner", "HyperbandPruner", "MedianPruner", "PercentilePruner",
+                       "SuccessiveHalvingPruner", "ThresholdPruner"}),
+               "Optuna's pruner, which stops trials early.")
+             .otherwise("NopPruner"),
+         field("pruner_args", map(any()), "Keyword arguments of the pruner. It counts validations as steps."),
+         field("prune_every", integer().at_least(1),
+               "How long a trial trains between two decisions of the pruner, in the unit of max_length "
+               "(default: a tenth of max_length).")}}});
 }
 
 const Type& hyperparameter() {

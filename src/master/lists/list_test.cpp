@@ -62,7 +62,8 @@ TEST_F(ListTest, WhatIsNoNameOfAnEnumerationIsRefusedAndNamed) {
   EXPECT_EQ(found("states=STATE_UNSPECIFIED&states=STATE_PAUSED"), Ids{});
   for (const auto* kind : {"trials", "checkpoints"}) {
     const auto all = fmt::format("/api/v1/experiments/{}/{}", id, kind);
-    EXPECT_EQ(call(user_, "GET", all + "?states=STATE_UNSPECIFIED").text, call(user_, "GET", all).text);
+    EXPECT_EQ(call(user_, "GET", all + "?states=STATE_UNSPECIFIED").body.at("pagination"),
+              call(user_, "GET", all).body.at("pagination"));
   }
   EXPECT_EQ(found("sortBy=SORT_BY_WHAT_A_LATER_VERSION_KNOWS&orderBy=ORDER_BY_UNSPECIFIED"), Ids{id});
 }

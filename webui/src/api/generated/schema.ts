@@ -5675,6 +5675,7 @@ export interface components {
         readonly ShutDown: {
             readonly cancel?: boolean;
             readonly failure?: boolean;
+            readonly reason?: string;
         };
         readonly SimulateReply: {
             readonly forecast: components["schemas"]["Forecast"];

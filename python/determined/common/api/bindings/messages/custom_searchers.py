@@ -82,6 +82,7 @@ class v1SetProgress(Message):
 class v1ShutDown(Message):
     cancel: bool | None = None
     failure: bool | None = None
+    reason: str | None = None
 
 
 class v1TrialEvent(Message):
