@@ -203,8 +203,7 @@ TEST(Json, ANameThatStandsTwiceIsNamedWhereTheTextComesFromOutside) {
     const auto parsed = json::parse_unambiguous(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code(), ErrorCode::InvalidArgument);
-    EXPECT_EQ(parsed.error().message(),
-              "\"lr\" appears twice in one object; remove one of the two");
+    EXPECT_EQ(parsed.error().message(), "\"lr\" appears twice in one object; remove one of the two");
   }
   for (const auto* text : {R"({"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}]})", R"({"":1," ":2})", "[]", "3"})
     EXPECT_TRUE(json::parse_unambiguous(text)) << text;

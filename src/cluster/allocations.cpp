@@ -317,8 +317,8 @@ Outcome Cluster::on(const AgentSet& event, Step& step) {
   return {};
 }
 
-/// What runs on the agent, or on the slot, gives way and continues elsewhere. With `only_idle` this is what has
-/// nothing to do; the rest may finish.
+/// What runs on the agent, or on the slot, gives way and continues elsewhere. With `only_idle` this is what
+/// has nothing to do; the rest may finish.
 void Cluster::clear_agent(const std::string& agent, std::optional<int> slot, bool only_idle,
                           const std::string& why, Step& step) {
   refresh();

@@ -210,9 +210,9 @@ void Cluster::agent_leaves(const std::string& id, const std::string& why, Step& 
   for (const auto& held : planner_.allocations_on(id)) {
     const auto& allocation = allocations_.at(held);
     if (allocation.uses(id) && allocation.of_trial())
-      step.effects.push_back(
-          LogNote{allocation.record.task_id, held,
-                  fmt::format("agent {} leaves: {}; the trial saves a checkpoint and continues elsewhere", id, why)});
+      step.effects.push_back(LogNote{
+          allocation.record.task_id, held,
+          fmt::format("agent {} leaves: {}; the trial saves a checkpoint and continues elsewhere", id, why)});
   }
   clear_agent(id, std::nullopt, false, fmt::format("agent {} leaves: {}", id, why), step);
 }

@@ -126,9 +126,10 @@ class Experiment {
   /// are over stay over, and are not among its trials any more; new ones come.
   static Result<Experiment> extend(ExperimentRecord record, const json::value& at_end,
                                    const Reconfiguration& change, Context context);
-  /// Makes a finished experiment active again, whose search continues where it stopped: trials that were stopped
-  /// with it go on from their newest checkpoints, those in `checkpoints`, and so do those that failed or were
-  /// killed, as far as the search can have them back. FailedPrecondition: there is nothing to go on with.
+  /// Makes a finished experiment active again, whose search continues where it stopped: trials that were
+  /// stopped with it go on from their newest checkpoints, those in `checkpoints`, and so do those that failed
+  /// or were killed, as far as the search can have them back. FailedPrecondition: there is nothing to go on
+  /// with.
   static Result<Experiment> go_on_searching(ExperimentRecord record, const json::value& at_end,
                                             const std::map<TrialId, NewestCheckpoint>& checkpoints,
                                             Context context);

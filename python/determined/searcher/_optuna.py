@@ -45,7 +45,8 @@ class OptunaSearch(SearchMethod):
         seed = int((config.get("reproducibility") or {}).get("experiment_seed") or 0)
         sampler = _made("sampler", getattr(optuna.samplers, searcher["sampler"], None), searcher, {"seed": seed})
         pruner = _made("pruner", getattr(optuna.pruners, searcher["pruner"], None), searcher, {})
-        direction = "minimize" if searcher["smaller_is_better"] else "maximize"
+        directions = optuna.study.StudyDirection
+        direction = directions.MINIMIZE if searcher["smaller_is_better"] else directions.MAXIMIZE
         self._study = optuna.create_study(sampler=sampler, pruner=pruner, direction=direction, study_name="search")
         self._length = length_of(searcher["max_length"])
         self._period = self._length

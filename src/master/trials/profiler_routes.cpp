@@ -120,9 +120,9 @@ asio::awaitable<Result<void>> values(Services& s, ValuesQuery q, ItemWriter<Valu
 }
 
 asio::awaitable<http::Response> refuse_batches(http::Request, std::any) {
-  co_return http::error_response(Error(
-      ErrorCode::Unimplemented,
-      "profiler batches are not supported; report measurements as metrics with core.ProfilerContext"));
+  co_return http::error_response(
+      Error(ErrorCode::Unimplemented,
+            "profiler batches are not supported; report measurements as metrics with core.ProfilerContext"));
 }
 
 }  // namespace

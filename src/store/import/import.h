@@ -49,8 +49,8 @@ BOOST_DESCRIBE_STRUCT(ImportReport, (),
 
 /// Takes the database of an original cluster into ours. It is not changed, and its master may run. Ids stay.
 /// What runs in the original is canceled here. It can be repeated: what was not there before, or has changed
-/// in the original since, comes along; and interrupted: it continues where it stopped. No master may run on `into`,
-/// which must be new, or have been imported from the same cluster before.
+/// in the original since, comes along; and interrupted: it continues where it stopped. No master may run on
+/// `into`, which must be new, or have been imported from the same cluster before.
 Result<ImportReport> import_determined(const ImportOptions& options);
 
 std::string to_text(const ImportReport& report);

@@ -15,7 +15,8 @@ struct NamedState {
   EndedState state;
 };
 
-// What was ending has the state that it was about to have; what ran or waited is canceled, because nothing continues it.
+// What was ending has the state that it was about to have; what ran or waited is canceled, because nothing
+// continues it.
 constexpr std::array kStates{
     NamedState{"COMPLETED", {State::Completed, false}},
     NamedState{"CANCELED", {State::Canceled, false}},

@@ -88,10 +88,10 @@ WHERE relnamespace = CAST('public' AS regnamespace) AND relkind IN ('r', 'p')
   query.next();
   const auto refused = query.get<std::string>();
   if (refused.empty()) return {};
-  return fail(
-      ErrorCode::PermissionDenied,
-      "{}: user {} is not allowed to read {}; allow it with: GRANT SELECT ON ALL TABLES IN SCHEMA public TO {}",
-      shown(), PQuser(connection_->handle()), refused, PQuser(connection_->handle()));
+  return fail(ErrorCode::PermissionDenied,
+              "{}: user {} is not allowed to read {}; allow it with: GRANT SELECT ON ALL TABLES IN SCHEMA "
+              "public TO {}",
+              shown(), PQuser(connection_->handle()), refused, PQuser(connection_->handle()));
 }
 
 bool SourceDatabase::has(std::string_view table, std::string_view column) const {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "det/store/contract/contract_fixture.h"
-#include "det/store/postgres/postgres_migrations.h"
 #include "det/store/postgres/losing_proxy.h"
+#include "det/store/postgres/postgres_migrations.h"
 #include "det/store/postgres/postgres_text.h"
 
 namespace det::store {

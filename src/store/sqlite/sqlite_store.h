@@ -6,9 +6,9 @@
 namespace det::store {
 
 struct SqliteSettings : WriterOptions {
-  bool sync_every_commit = true;  ///< false only to measure what it costs
-  bool reserve_log = true;        ///< false only to measure what it gains
-  int checkpoint_pages = 4096;    ///< the write-ahead log is copied back whenever it has grown by this
+  bool sync_every_commit = true;        ///< false only to measure what it costs
+  bool reserve_log = true;              ///< false only to measure what it gains
+  int checkpoint_pages = 4096;          ///< the write-ahead log is copied back whenever it has grown by this
   std::int64_t free_pages_kept = 4096;  ///< the file is not made smaller for fewer than twice as many
 };
 
