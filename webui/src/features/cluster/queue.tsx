@@ -97,7 +97,7 @@ function Jobs({ jobs, reload }: { jobs: readonly Job[]; reload: () => void }) {
           </tbody>
         </table>
       </div>
-      <p className="quiet">Drag a row, or use its arrows, to change the order where the pool has one; its scheduler decides who gives way.</p>
+      <p className="quiet">Drag a row or use its arrows to change the order within a pool. The scheduler of the pool decides what is preempted.</p>
       {asked !== undefined && <WhyDialog job={asked} jobs={jobs} onClose={() => setAsked(undefined)} />}
     </>
   );
