@@ -3,6 +3,7 @@
 import os
 
 import original
+import profiles
 import pytest
 import warm_zygote
 from cluster import HERE, PYTHON, Cluster
@@ -19,6 +20,11 @@ LONG = (
     "test_cxx_examples",
     "test_matrix",
 )
+
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # workers of pytest-xdist are its children
+        profiles.leave_out_profiles()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
