@@ -47,6 +47,7 @@ Result<int> describe(Session& session, const DescribeOptions& options) {
                      "Archived", "Resource Pool", "Labels", "Git Revision"});
   Table trials({"Trial ID", "Experiment ID", "State", "Started", "Ended", "H-Params"});
   WorkloadTable workloads;
+  std::vector<std::string> errors;
   for (const auto id : ids) {
     DET_TRY(auto answer, session.get(experiment_path(id)));
     const auto& experiment = at(answer, "experiment");
@@ -58,6 +59,8 @@ Result<int> describe(Session& session, const DescribeOptions& options) {
          time_cell(at(experiment, "startTime")), time_cell(at(experiment, "endTime")), at(experiment, "name"),
          at(experiment, "description"), at(experiment, "archived"), at(experiment, "resourcePool"),
          json::value(labels), json::value(git_text(at(experiment, "git")))});
+    if (const auto error = text_at(experiment, "error"); !error.empty())
+      errors.push_back(fmt::format("Experiment {} failed: {}", id, error));
     DET_TRY(const auto list, session.pages(experiment_path(id) + "/trials", {}, "trials", 1000));
     json::array described;
     for (const auto& trial : list) {
@@ -97,6 +100,8 @@ Result<int> describe(Session& session, const DescribeOptions& options) {
   for (const auto& [title, table] : parts) {
     console.write_line(title);
     console.write(options.form.csv ? table->csv() : table->text());
+    if (table != &experiments || options.form.csv) continue;
+    for (const auto& error : errors) console.write_line(error);
   }
   return 0;
 }

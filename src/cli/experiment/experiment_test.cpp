@@ -309,6 +309,14 @@ TEST(DescribeExperiment, ShowsThreeTablesOrWritesThem) {
   EXPECT_THAT(det("e describe x", master).err, HasSubstr("'x' is not an experiment ID"));
 }
 
+TEST(DescribeExperiment, SaysWhyItFailed) {
+  TestMaster master;
+  master.answer("GET /api/v1/experiments/7",
+                R"({"experiment":{"id":7,"state":"STATE_ERROR","error":"trial 12 failed 5 times"}})");
+  master.answer("GET /api/v1/experiments/7/trials", R"({"trials":[],"pagination":{"total":0}})");
+  EXPECT_THAT(det("e describe 7", master).out, HasSubstr("\nExperiment 7 failed: trial 12 failed 5 times\n"));
+}
+
 TEST(WaitForExperiment, EndsWellOnlyIfTheExperimentDoes) {
   TestMaster master;
   master.answer("GET /api/v1/experiments/7", R"({"experiment":{"state":"STATE_RUNNING"}})");

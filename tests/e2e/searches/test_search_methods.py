@@ -75,12 +75,14 @@ def submit(tmp_path):
             "max_restarts": 5,
             "reproducibility": {"experiment_seed": 7},
         }
-        (tmp_path / "train.py").write_text(TRAIN)
-        (tmp_path / "climb.py").write_text(OWN)
-        (tmp_path / "search.yaml").write_text(yaml.safe_dump(config | fields))
+        definition = tmp_path / "definition"
+        definition.mkdir(exist_ok=True)
+        (definition / "train.py").write_text(TRAIN)
+        (definition / "climb.py").write_text(OWN)
+        (definition / "search.yaml").write_text(yaml.safe_dump(config | fields))
         if code:
-            return cluster.run("experiment", "create", tmp_path / "search.yaml", tmp_path, code=code)
-        return cluster.create(tmp_path, config="search.yaml")
+            return cluster.run("experiment", "create", definition / "search.yaml", definition, code=code)
+        return cluster.create(definition, config="search.yaml")
 
     return submit
 
@@ -134,7 +136,7 @@ def disturbed(cluster, id):
 
 def test_optuna_searches_and_kills_change_none_of_its_suggestions(start, submit):
     pytest.importorskip("optuna")
-    cluster = start(options=["--slots", "1"])
+    cluster = start(apart=True)
     id = submit(cluster, OPTUNA)
     trials = outcome(cluster, id)
     assert len(trials) == 8
@@ -154,7 +156,7 @@ def test_optuna_searches_and_kills_change_none_of_its_suggestions(start, submit)
 
 
 def test_a_class_of_the_user_searches_and_is_resumed(start, submit):
-    cluster = start(options=["--slots", "1"])
+    cluster = start(apart=True)
     own = {"name": "custom", "metric": "loss", "class": "climb:Climb", "args": {"steps": 7}, "unit": "batches"}
     trials = outcome(cluster, submit(cluster, own))
     assert len(trials) == 7
@@ -162,7 +164,7 @@ def test_a_class_of_the_user_searches_and_is_resumed(start, submit):
 
 
 def test_what_cannot_work_is_refused_or_ends_the_experiment_with_the_reason(start, submit):
-    cluster = start(options=["--slots", "1"])
+    cluster = start(apart=True)
     refused = submit(cluster, OPTUNA | {"sampler": "TPESample"}, code=1)
     assert "TPESampler" in refused
     assert "must have the form module:Class" in submit(
