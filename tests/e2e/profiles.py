@@ -1,7 +1,7 @@
 """Shells that tests start read no profile of the account that runs the tests.
 
-Many tests kill shells: those of SSH, of Slurm's jobs, of ``det shell``. What a profile does may leave a lock behind then,
-and each later shell waits for it: ``pyenv init``, for one, for a minute.
+Many tests kill shells: those of SSH, of Slurm's jobs, of ``det shell``. What a profile does may leave a lock behind
+then, and each later shell waits for it: ``pyenv init``, for one, for a minute.
 """
 
 import ctypes

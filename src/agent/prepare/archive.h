@@ -11,7 +11,8 @@ struct ArchiveLimits {
   std::int64_t entries_max = 100'000;
   std::int64_t bytes_max = std::int64_t{1} << 30;
   std::int64_t ratio_max = 100;  ///< Of unpacked to packed bytes, once more than `ratio_floor` are unpacked.
-  std::int64_t ratio_floor = 128 << 20;  ///< More than the 95 MiB that a client packs, however well they compress.
+  std::int64_t ratio_floor =
+      128 << 20;  ///< More than the 95 MiB that a client packs, however well they compress.
 };
 
 /// Unpacks a tar archive (plain, gzip or zstd) that a stranger made into
