@@ -7,7 +7,7 @@ import tempfile
 import pytest
 from cluster import wait_until
 from engine_pool import NOISY
-from slurm import USER
+from slurm import USER, account_of
 from slurm_pool import ENDED, cluster_of
 
 SEARCH = "searcher={name: random, metric: validation_loss, max_trials: 3, max_length: {batches: 100}}"
@@ -75,6 +75,7 @@ def test_a_trial_is_a_job_of_its_owner_and_moves_from_one_to_the_next(slurm, sha
         "time_limit": "24s",
         "grace_period": "12s",
     }
+    account_of(USER)
     with cluster_of(slurm, shared / "master", **settings) as cluster:
         id = create_as(cluster, USER, "--config", "hyperparameters.seconds_per_batch=0.05")
         job = wait_until(lambda: cluster.our_jobs("RUNNING"), "its job")[0]
