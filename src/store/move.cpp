@@ -6,6 +6,7 @@
 #include "det/store/postgres/leadership.h"
 #include "det/store/postgres/postgres_migrations.h"
 #include "det/store/postgres/postgres_store.h"
+#include "det/store/sqlite/backup.h"
 #include "det/store/sqlite/file_lock.h"
 #include "det/store/sqlite/migrations.h"
 #include "det/store/sqlite/sqlite_store.h"
@@ -107,6 +108,8 @@ Result<std::vector<MovedTable>> copy_all(Connection& from, Connection& to, const
 Result<std::vector<MovedTable>> to_postgres(const std::filesystem::path& file, const std::string& target,
                                             const std::function<void(const MovedTable&)>& progress) {
   if (!std::filesystem::exists(file)) return not_found("database '{}' not found", file.string());
+  if (auto whole = refuse_unfinished_backup(file.parent_path()); !whole)
+    return tl::unexpected(std::move(whole).error());
   DET_TRY(auto source, open_sqlite_side(file, file));
   DET_TRY(auto to, open_postgres_side(target));
   const auto tables = read_tables(*source.connection);

@@ -36,6 +36,20 @@ void copy(SqliteConnection& from, const std::filesystem::path& target,
   if (code != SQLITE_DONE || finished != SQLITE_OK) throw SqliteError(to.get(), code, "copy the database");
 }
 
+/// Pages would carry over that a file of an older release cannot shrink. Rows do not.
+void copy_rows(const std::filesystem::path& database, const std::filesystem::path& target) {
+  SqliteConnection from(database, SqliteConnection::Mode::Read);
+  keep_to_owner(target);
+  from.execute("PRAGMA query_only = OFF");  // it also keeps other files from being written
+  from.execute("PRAGMA auto_vacuum = INCREMENTAL");
+  Query(from, "VACUUM INTO ?").bind(target.string()).run();
+}
+
+bool can_shrink(SqliteConnection& connection) {
+  Query query(connection, "PRAGMA auto_vacuum");
+  return query.next() && query.get<int>() != 0;
+}
+
 Result<void> sync(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
@@ -45,6 +59,15 @@ Result<void> sync(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+Result<void> refuse_unfinished_backup(const std::filesystem::path& directory) {
+  if (!std::filesystem::exists(directory / kUnfinishedBackup)) return {};
+  return failed_precondition(
+      "'{}' is an unfinished backup: 'det backup' was interrupted, or still runs. Use another backup, or "
+      "make "
+      "it again",
+      directory.string());
+}
 
 Result<void> back_up_sqlite(const std::filesystem::path& database, const std::filesystem::path& target,
                             const std::function<void(int done, int all)>& progress) {
@@ -57,7 +80,10 @@ Result<void> back_up_sqlite(const std::filesystem::path& database, const std::fi
   std::filesystem::remove(unfinished, ignored);
   try {
     SqliteConnection from(database, SqliteConnection::Mode::Read);
-    copy(from, unfinished, progress);
+    if (can_shrink(from))
+      copy(from, unfinished, progress);
+    else
+      copy_rows(database, unfinished);
   } catch (const SqliteError& error) {
     std::filesystem::remove(unfinished, ignored);
     return fail(ErrorCode::Unavailable, "cannot copy '{}': {}", database.string(), error.what());

@@ -16,4 +16,9 @@ namespace det::store {
 Result<void> back_up_sqlite(const std::filesystem::path& database, const std::filesystem::path& target,
                             const std::function<void(int done, int all)>& progress = {});
 
+/// A backup is a directory of several files. While it is made, a file of this name is in it.
+inline constexpr const char* kUnfinishedBackup = "backup.unfinished";
+/// FailedPrecondition: `directory` is a backup that was interrupted, or is still under way.
+Result<void> refuse_unfinished_backup(const std::filesystem::path& directory);
+
 }  // namespace det::store

@@ -1,9 +1,11 @@
 #include "det/store/sqlite/backup.h"
 
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 #include "det/store/contract/contract_fixture.h"
+#include "det/store/move.h"
 
 namespace det::store {
 namespace {
@@ -63,6 +65,18 @@ TEST(Backup, RefusesWhatIsNotThereAndOverwritesNothing) {
   EXPECT_EQ(refused.error().code(), ErrorCode::AlreadyExists);
   const auto nowhere = back_up_sqlite(directory.path() / "det.db", directory.path() / "no" / "copy.db");
   EXPECT_EQ(nowhere.error().code(), ErrorCode::Unavailable);
+}
+
+TEST(Backup, ThatIsUnfinishedIsNeitherOpenedNorMoved) {
+  TemporaryDirectory directory;
+  open(directory.path() / "determined.db");
+  std::ofstream(directory.path() / kUnfinishedBackup) << "x";
+  const auto opened = open_sqlite({.path = directory.path() / "determined.db", .on_stall = {}});
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().message().find("is an unfinished backup"), std::string::npos);
+  const auto moved = move_store("sqlite:" + directory.path().string(), "postgres://det@127.0.0.1:1/x");
+  ASSERT_FALSE(moved);
+  EXPECT_EQ(moved.error().message(), opened.error().message());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "det/store/sql/sql_store.h"
+#include "det/store/sqlite/backup.h"
 #include "det/store/sqlite/file_lock.h"
 #include "det/store/sqlite/log_space.h"
 #include "det/store/sqlite/migrations.h"
@@ -53,6 +54,8 @@ void keep_to_owner(const std::filesystem::path& path) {
 }
 
 Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& path, SqliteSettings settings) {
+  if (auto whole = refuse_unfinished_backup(path.parent_path()); !whole)
+    return tl::unexpected(std::move(whole).error());
   if (auto made = make_directory(path); !made) return tl::unexpected(std::move(made).error());
   DET_TRY(auto lock, FileLock::acquire(path));
   keep_to_owner(path);

@@ -2,12 +2,15 @@
 
 import io
 import random
+import shutil
+import signal
+import subprocess
 import threading
 import time
 import urllib.request
 import zipfile
 
-from cluster import REPOSITORY, wait_until
+from cluster import BINARY, REPOSITORY, wait_until
 
 MODEL = REPOSITORY / "tests" / "e2e" / "models" / "broken"
 
@@ -125,6 +128,36 @@ def test_a_checkpoint_comes_from_the_master_as_a_directory_or_as_zip_and_a_link_
     said = cluster.run("checkpoint", "download", uuid, "--mode", "master", "-o", tmp_path / "linked", code=1)
     assert "metadata.json" in said
     assert not (tmp_path / "linked" / "metadata.json").exists()
+
+
+def test_a_backup_that_is_killed_is_not_taken_for_a_whole_one(start, tmp_path):
+    cluster = start()
+    large = cluster.directory / "checkpoints" / "large"
+    large.parent.mkdir(exist_ok=True)
+    with large.open("wb") as file:
+        file.truncate(64 << 20)
+    copy, unfinished = tmp_path / "copy", tmp_path / "copy.unfinished"
+    words = [BINARY, "backup", str(copy), "--dir", str(cluster.directory)]
+    # The system ends the program in the middle of the file that is too large.
+    limit = ["prlimit", f"--fsize={32 << 20}", "--core=0"]
+    killed = subprocess.run([*limit, *words], capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGXFSZ, killed.stderr
+    assert not copy.exists() and (unfinished / "determined.db").exists()
+    for command in (
+        ["master", "--dir", unfinished, "--port", "0"],
+        ["migrate", "--from", f"sqlite:{unfinished}", "--to", "postgres://det@127.0.0.1:1/x"],
+    ):
+        assert "is an unfinished backup" in cluster.run(*command, master=False, code=1)
+    said = cluster.run("backup", copy, "--dir", cluster.directory, master=False, code=1)
+    assert f"'{unfinished}' already exists: a backup that was interrupted, or still runs; remove it" in said
+    shutil.rmtree(unfinished)
+    cluster.run("backup", copy, "--dir", cluster.directory, master=False)
+    assert not unfinished.exists() and sorted(path.name for path in copy.iterdir()) == [
+        "agent.token",
+        "checkpoints",
+        "determined.db",
+        "webhook.key",
+    ]
 
 
 def test_a_backup_of_a_running_master_goes_on_where_it_was_put_back(start, noisy, tmp_path):
