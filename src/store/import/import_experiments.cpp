@@ -25,6 +25,29 @@ void Importer::experiments() {
     experiment(row);
     target_.progress("experiments", ++done, static_cast<std::int64_t>(rows.size()));
   }
+  trials_left_out();
+}
+
+// Rows that belong to nothing. Of experiments that were left out, the experiment is reported.
+void Importer::trials_left_out() {
+  const auto table = source_.has("runs") ? "runs" : "trials";
+  target_.left_out("trials", "their experiment is not in the database", "",
+                   source_.number(fmt::format("SELECT COUNT(*) FROM {} r WHERE NOT EXISTS (SELECT 1 FROM "
+                                              "experiments e WHERE e.id = r.experiment_id)",
+                                              table)));
+  if (source_.has("runs") && source_.has("trials_v2", "run_id"))
+    target_.left_out("trials", "they have no run", "",
+                     source_.number("SELECT COUNT(*) FROM trials_v2 t WHERE NOT EXISTS (SELECT 1 FROM runs r "
+                                    "WHERE r.id = t.run_id)"));
+}
+
+// What an experiment belongs to may have been left out.
+void Importer::give_place(ExperimentRecord& record) {
+  const auto example = fmt::format("{}", record.id);
+  give_owner("experiments", record.owner, example);
+  if (projects_.taken.contains(record.project_id)) return;
+  target_.changed("experiments", "their project was not imported; they are in the first one now", example);
+  record.project_id = 1;
 }
 
 void Importer::experiment(const SourceRow& row) {
@@ -62,6 +85,7 @@ void Importer::experiment(const SourceRow& row) {
                               key);
     trials.push_back({*std::move(trial), &of_trial});
   }
+  give_place(mapped.record);
   std::string metric;
   if (const auto* searcher = mapped.record.config.if_contains("searcher"); searcher && searcher->is_object())
     metric = json::text_member(searcher->get_object(), "metric");
@@ -144,10 +168,16 @@ std::vector<SourceRow> Importer::trial_rows(std::int64_t experiment) {
                       : source_.has("trial_id_task_id", "trial_id")
                           ? "c.task_id IN (SELECT k.task_id FROM trial_id_task_id k WHERE k.trial_id = r.id)"
                           : "c.task_id = r.task_id";
-  list += fmt::format(
-      ", (SELECT CAST(c.uuid AS text) FROM checkpoints_v2 c WHERE CAST(c.state AS text) = 'COMPLETED' AND {} "
-      "ORDER BY c.report_time DESC LIMIT 1) AS latest_checkpoint",
+  auto latest = fmt::format(
+      "(SELECT CAST(c.uuid AS text) FROM checkpoints_v2 c WHERE CAST(c.state AS text) = 'COMPLETED' AND {} "
+      "ORDER BY c.report_time DESC LIMIT 1)",
       of_run);
+  if (has_first_checkpoints())
+    latest = fmt::format(
+        "COALESCE({}, (SELECT CAST(f.uuid AS text) FROM raw_checkpoints f WHERE f.trial_id = r.id AND "
+        "CAST(f.state AS text) = 'COMPLETED' ORDER BY f.total_batches DESC LIMIT 1))",
+        latest);
+  list += fmt::format(", {} AS latest_checkpoint", latest);
   std::vector<SourceRow> rows;
   source_.each_row(fmt::format("SELECT {} FROM {} r{} WHERE r.experiment_id = {} ORDER BY r.id", list, table,
                                joins, experiment),

@@ -10,10 +10,26 @@ void Importer::checkpoints() {
     checkpoints_of(id, metric);
     target_.progress("checkpoints", ++done, static_cast<std::int64_t>(experiments_.size()));
   }
-  const auto other =
+  auto other =
       source_.number("SELECT COUNT(*) FROM checkpoints_v2") - static_cast<std::int64_t>(checkpoints_.size());
+  if (has_first_checkpoints()) other += source_.number("SELECT COUNT(*) FROM raw_checkpoints");
   target_.left_out("checkpoints", "they belong to no trial that was imported, or were never completed", "",
                    other);
+}
+
+bool Importer::has_first_checkpoints() const {
+  return source_.has("raw_checkpoints", "trial_id") && source_.has("raw_checkpoints", "uuid") &&
+         source_.has("raw_checkpoints", "total_batches") && source_.has("raw_checkpoints", "state");
+}
+
+std::string Importer::select_first_checkpoints(std::int64_t experiment) const {
+  return fmt::format(
+      "SELECT {}, {} AS report_time, CAST(r.id AS text) AS trial_id FROM raw_checkpoints c JOIN {} r ON r.id "
+      "= "
+      "c.trial_id WHERE r.experiment_id = {} ORDER BY c.trial_id, c.total_batches, c.uuid",
+      source_.columns("raw_checkpoints", "c", {"uuid", "state", "resources", "metadata", "total_batches"}),
+      source_.column("raw_checkpoints", "c", "end_time"), source_.has("runs") ? "runs" : "trials",
+      experiment);
 }
 
 void Importer::checkpoints_of(std::int64_t experiment, const std::string& metric) {
@@ -35,10 +51,12 @@ void Importer::checkpoints_of(std::int64_t experiment, const std::string& metric
       join, experiment);
   std::vector<SourceRow> rows;
   SourceDigest digest;
-  source_.each_row(select, [&](SourceRow row) {
+  const auto take = [&](SourceRow row) {
     digest.add(row);
     rows.push_back(std::move(row));
-  });
+  };
+  source_.each_row(select, take);
+  if (has_first_checkpoints()) source_.each_row(select_first_checkpoints(experiment), take);
   if (rows.empty()) return;
   std::vector<Change> changes;
   for (const auto& row : rows) {
@@ -65,6 +83,8 @@ void Importer::checkpoints_of(std::int64_t experiment, const std::string& metric
 
 void Importer::models() {
   if (!source_.has("models", "id")) return;
+  NamedHere here;
+  for (const auto& model : target_.store().models()) here.add(model.id.value(), model.name);
   simple(
       "models",
       fmt::format("SELECT {}, (SELECT CAST(COALESCE(MAX(v.version), 0) AS text) FROM model_versions v WHERE "
@@ -72,17 +92,22 @@ void Importer::models() {
                   source_.columns("models", "m",
                                   {"id", "name", "description", "notes", "labels", "metadata", "archived",
                                    "user_id", "creation_time", "last_updated_time", "workspace_id"})),
-      "id", [&](const SourceRow& row) {
+      "id",
+      [&](const SourceRow& row) {
         auto model = to_model(row);
         std::vector<Change> changes;
-        for (const auto& known : target_.store().models())
-          if ((known.name == model.name) != (known.id == model.id)) {
-            target_.left_out("models", "the master here has a model of its name or id", model.name);
-            return changes;
-          }
+        make_unique("models", model.name, model.id.value(), here);
+        give_owner("models", model.owner, model.name);
+        if (!workspaces_.taken.contains(model.workspace.value())) {
+          target_.changed("models", "their workspace was not imported; they are in the first one now",
+                          model.name);
+          model.workspace = WorkspaceId(1);
+        }
         changes.emplace_back(PutModel{std::move(model)});
         return changes;
-      });
+      },
+      &here);
+  models_ = std::move(here.taken);
 }
 
 void Importer::model_versions() {
@@ -97,6 +122,11 @@ void Importer::model_versions() {
       "key", [&](const SourceRow& row) {
         auto version = to_model_version(row);
         std::vector<Change> changes;
+        if (!models_.contains(version.model.value())) {
+          target_.left_out("model versions", "its model was not imported", row.text("key"));
+          return changes;
+        }
+        give_owner("model versions", version.owner, row.text("key"));
         if (!checkpoints_.contains(version.checkpoint)) {
           target_.left_out("model versions", "its checkpoint was not imported", row.text("key"));
           return changes;

@@ -6,6 +6,11 @@ namespace det::store {
 
 namespace {
 
+const std::string kRenamed = "renamed, because another one here has its name";
+constexpr UserId kAdministrator{1};
+constexpr std::int64_t kUsersOfANewMaster = 2;
+constexpr std::int64_t kUncategorized = 1;  // workspace and project
+
 std::vector<Change> one(Change change) {
   std::vector<Change> changes;
   changes.push_back(std::move(change));
@@ -14,30 +19,74 @@ std::vector<Change> one(Change change) {
 
 }  // namespace
 
+void NamedHere::add(std::int64_t id, const std::string& name) {
+  if (const auto before = names.find(id); before != names.end()) {
+    if (const auto held = ids.find(before->second); held != ids.end() && held->second == id) ids.erase(held);
+  }
+  names[id] = name;
+  ids.emplace(name, id);
+}
+
+std::string NamedHere::free_name(const std::string& name, std::int64_t id) const {
+  const auto found = ids.find(name);
+  return found == ids.end() || found->second == id ? name : fmt::format("{} ({})", name, id);
+}
+
+void Importer::make_unique(std::string_view what, std::string& name, std::int64_t id, NamedHere& here) {
+  auto given = here.free_name(name, id);
+  if (given != name) target_.changed(what, kRenamed, fmt::format("{} -> {}", name, given));
+  name = std::move(given);
+  here.add(id, name);
+}
+
+void Importer::give_owner(std::string_view what, UserId& owner, const std::string& example) {
+  if (users_.taken.contains(owner.value())) return;
+  target_.changed(what, "their owner was not imported; they belong to the administrator now", example);
+  owner = kAdministrator;
+}
+
 void Importer::users() {
+  users_.built_in = kUsersOfANewMaster;
+  for (const auto& user : target_.store().users()) users_.add(user.id.value(), user.username);
   std::string account;
   for (const char* name : {"uid", "gid", "user_", "group_"})
     account += fmt::format(", {} AS \"{}\"", source_.column("agent_user_groups", "a", name), name);
   const auto join =
       source_.has("agent_user_groups") ? "LEFT JOIN agent_user_groups a ON a.user_id = u.id" : "";
-  simple("users",
-         fmt::format("SELECT {}{} FROM users u {} ORDER BY u.id",
-                     source_.columns("users", "u",
-                                     {"id", "username", "display_name", "admin", "active", "password_hash",
-                                      "modified_at", "remote"}),
-                     account, join),
-         "id", [](const SourceRow& row) { return one(PutUser{to_user(row)}); });
+  simple(
+      "users",
+      fmt::format("SELECT {}{} FROM users u {} ORDER BY u.id",
+                  source_.columns("users", "u",
+                                  {"id", "username", "display_name", "admin", "active", "password_hash",
+                                   "modified_at", "remote"}),
+                  account, join),
+      "id",
+      [this](const SourceRow& row) {
+        auto user = to_user(row);
+        make_unique("users", user.username, user.id.value(), users_);
+        return one(PutUser{std::move(user)});
+      },
+      &users_);
 }
 
 void Importer::groups() {
   if (!source_.has("groups") || !source_.has("user_group_membership")) return;
+  for (const auto& group : target_.store().groups()) groups_.add(group.id.value(), group.name);
   const auto personal = source_.has("groups", "user_id") ? "WHERE g.user_id IS NULL" : "";
-  simple("groups",
-         fmt::format(
-             "SELECT {}, (SELECT CAST(json_agg(m.user_id ORDER BY m.user_id) AS text) FROM "
-             "user_group_membership m WHERE m.group_id = g.id) AS members FROM groups g {} ORDER BY g.id",
-             source_.columns("groups", "g", {"id", "group_name"}), personal),
-         "id", [](const SourceRow& row) { return one(PutGroup{to_group(row)}); });
+  simple(
+      "groups",
+      fmt::format(
+          "SELECT {}, (SELECT CAST(json_agg(m.user_id ORDER BY m.user_id) AS text) FROM "
+          "user_group_membership m WHERE m.group_id = g.id) AS members FROM groups g {} ORDER BY g.id",
+          source_.columns("groups", "g", {"id", "group_name"}), personal),
+      "id",
+      [&](const SourceRow& row) {
+        auto group = to_group(row);
+        std::erase_if(group.members, [this](UserId user) { return !users_.taken.contains(user.value()); });
+        make_unique("groups", group.name, group.id.value(), groups_);
+        return one(PutGroup{std::move(group)});
+      },
+      &groups_);
 }
 
 void Importer::roles() {
@@ -51,7 +100,17 @@ void Importer::roles() {
                      source_.columns("groups", "g", {"user_id"})),
          "key", [&](const SourceRow& row) {
            const auto assignment = to_role_assignment(row);
-           if (assignment) return one(PutRoleAssignment{*assignment});
+           const bool known =
+               assignment &&
+               (assignment->user ? users_.taken.contains(assignment->user.value())
+                                 : groups_.taken.contains(assignment->group.value())) &&
+               (assignment->workspace == 0 || workspaces_.taken.contains(assignment->workspace));
+           if (known) return one(PutRoleAssignment{*assignment});
+           if (assignment) {
+             target_.left_out("role assignments", "their user, group or workspace was not imported",
+                              row.text("key"));
+             return std::vector<Change>{};
+           }
            target_.left_out("role assignments", "the role is not one of the original's ten",
                             "role " + row.text("role_id"));
            return std::vector<Change>{};
@@ -59,22 +118,63 @@ void Importer::roles() {
 }
 
 void Importer::workspaces() {
-  simple("workspaces",
-         fmt::format("SELECT {} FROM workspaces w ORDER BY w.id",
-                     source_.columns(
-                         "workspaces", "w",
-                         {"id", "name", "archived", "user_id", "created_at", "uid", "gid", "user_", "group_",
-                          "checkpoint_storage_config", "default_compute_pool", "default_aux_pool"})),
-         "id", [](const SourceRow& row) { return one(PutWorkspace{to_workspace(row)}); });
+  workspaces_.built_in = kUncategorized;
+  for (const auto& workspace : target_.store().workspaces())
+    workspaces_.add(workspace.id.value(), workspace.name);
+  simple(
+      "workspaces",
+      fmt::format(
+          "SELECT {} FROM workspaces w ORDER BY w.id",
+          source_.columns("workspaces", "w",
+                          {"id", "name", "archived", "user_id", "created_at", "uid", "gid", "user_", "group_",
+                           "checkpoint_storage_config", "default_compute_pool", "default_aux_pool"})),
+      "id",
+      [this](const SourceRow& row) {
+        auto workspace = to_workspace(row);
+        make_unique("workspaces", workspace.name, workspace.id.value(), workspaces_);
+        give_owner("workspaces", workspace.owner, workspace.name);
+        return one(PutWorkspace{std::move(workspace)});
+      },
+      &workspaces_);
 }
 
 void Importer::projects() {
-  simple("projects",
-         fmt::format("SELECT {} FROM projects p ORDER BY p.id",
-                     source_.columns("projects", "p",
-                                     {"id", "name", "workspace_id", "key", "description", "notes", "archived",
-                                      "user_id", "created_at"})),
-         "id", [](const SourceRow& row) { return one(PutProject{to_project(row)}); });
+  // Names are unique in a workspace, keys everywhere.
+  const auto in_workspace = [](const ProjectRecord& project) {
+    return fmt::format("{}/{}", project.workspace, project.name);
+  };
+  NamedHere keys;
+  projects_.built_in = kUncategorized;
+  for (const auto& project : target_.store().projects()) {
+    projects_.add(project.id.value(), in_workspace(project));
+    keys.add(project.id.value(), project.key);
+  }
+  simple(
+      "projects",
+      fmt::format("SELECT {} FROM projects p ORDER BY p.id",
+                  source_.columns("projects", "p",
+                                  {"id", "name", "workspace_id", "key", "description", "notes", "archived",
+                                   "user_id", "created_at"})),
+      "id",
+      [&](const SourceRow& row) {
+        auto project = to_project(row);
+        const auto id = project.id.value();
+        if (!workspaces_.taken.contains(project.workspace.value())) {
+          target_.changed("projects", "their workspace was not imported; they are in the first one now",
+                          project.name);
+          project.workspace = WorkspaceId(kUncategorized);
+        }
+        if (const auto name = in_workspace(project); projects_.free_name(name, id) != name) {
+          const auto before = project.name;
+          project.name = fmt::format("{} ({})", before, id);
+          target_.changed("projects", kRenamed, fmt::format("{} -> {}", before, project.name));
+        }
+        projects_.add(id, in_workspace(project));
+        make_unique("keys of projects", project.key, id, keys);
+        give_owner("projects", project.owner, project.name);
+        return one(PutProject{std::move(project)});
+      },
+      &projects_);
 }
 
 void Importer::pins() {
@@ -82,9 +182,11 @@ void Importer::pins() {
   simple("pins",
          fmt::format("SELECT {}, concat_ws('-', p.user_id, p.workspace_id) AS key FROM workspace_pins p",
                      source_.columns("workspace_pins", "p", {"user_id", "workspace_id", "created_at"})),
-         "key", [](const SourceRow& row) {
+         "key", [this](const SourceRow& row) {
            const auto pin = to_pin(row);
-           return pin ? one(PutPin{*pin}) : std::vector<Change>{};
+           const bool known = pin && users_.taken.contains(pin->user.value()) &&
+                              workspaces_.taken.contains(pin->workspace.value());
+           return known ? one(PutPin{*pin}) : std::vector<Change>{};
          });
 }
 
@@ -93,7 +195,14 @@ void Importer::templates() {
   simple("templates",
          fmt::format("SELECT {} FROM templates t ORDER BY t.name",
                      source_.columns("templates", "t", {"name", "config", "workspace_id"})),
-         "name", [](const SourceRow& row) { return one(PutTemplate{to_template(row)}); });
+         "name", [this](const SourceRow& row) {
+           auto record = to_template(row);
+           if (!workspaces_.taken.contains(record.workspace.value()))
+             record.workspace = WorkspaceId(kUncategorized);
+           if (row.document("config").is_object()) return one(PutTemplate{std::move(record)});
+           target_.left_out("templates", "their configuration is no map", row.text("name"));
+           return std::vector<Change>{};
+         });
 }
 
 void Importer::policies() {

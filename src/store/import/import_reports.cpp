@@ -1,6 +1,7 @@
 #include <chrono>
 
 #include "det/store/import/importer.h"
+#include "det/store/import/log_position.h"
 
 // What trials reported: by far the most rows. They come from cursors, and are committed in large groups.
 
@@ -55,7 +56,7 @@ void Importer::metric_table(const MetricTable& table) {
   std::int64_t all = 0, of_others = 0;
   target_.progress("metrics", 0, 0);
   source_.each(fmt::format("SELECT CAST(x.trial_id AS bigint), COUNT(*), CAST(MAX(x.id) AS bigint) FROM {} x "
-                           "WHERE {} GROUP BY x.trial_id ORDER BY x.trial_id",
+                           "WHERE {} AND x.trial_id IS NOT NULL GROUP BY x.trial_id ORDER BY x.trial_id",
                            table.table, present),
                [&](const Statement& row) {
                  OfTrial of{row.integer(0), row.integer(1),
@@ -75,7 +76,8 @@ void Importer::metric_table(const MetricTable& table) {
 
   std::int64_t done = 0;
   const auto metrics_type = source_.column(table.table, "x", "metrics");
-  const auto run = source_.has(table.table, "trial_run_id") ? "CAST(x.trial_run_id AS bigint)" : "0::bigint";
+  const auto run =
+      source_.has(table.table, "trial_run_id") ? "COALESCE(CAST(x.trial_run_id AS bigint), 0)" : "0::bigint";
   for (std::size_t next = 0; next < wanted.size();) {
     std::string trials;
     std::map<std::int64_t, const OfTrial*> of_query;
@@ -120,10 +122,11 @@ void Importer::metric_table(const MetricTable& table) {
   }
 }
 
-// In groups, with the last id that is in them: a repeated import continues after it.
+// In groups, with the ids that have been seen then: a repeated import continues after them.
 class Importer::LogGroup {
  public:
-  LogGroup(ImportTarget& target, std::string table) : target_(target), table_(std::move(table)) {}
+  LogGroup(ImportTarget& target, std::string table, LogPosition position)
+      : target_(target), table_(std::move(table)), position_(std::move(position)) {}
   ~LogGroup() { put(); }
   /// Columns from `first` on: agent, container, rank, time, level, text, source, stream.
   void add(const Statement& row, const std::string& task, std::string allocation, int first) {
@@ -133,15 +136,17 @@ class Importer::LogGroup {
     line.agent_id = row.bytes(first);
     line.container_id = row.bytes(first + 1);
     if (!row.is_null(first + 2)) line.rank = static_cast<int>(row.integer(first + 2));
-    line.timestamp = read_timestamp(row, first + 3).value_or(Time{});
+    line.timestamp = time_ = read_timestamp(row, first + 3).value_or(time_);
     line.level = row.bytes(first + 4);
     line.log = row.bytes(first + 5);
     line.source = row.bytes(first + 6);
     line.stdtype = row.bytes(first + 7);
     clean_log_line(line);
-    last_ = row.integer(0);
+    saw(row);
     if (lines_.size() >= kLinesPerGroup) put();
   }
+  /// Also for a line that is not imported.
+  void saw(const Statement& row) { position_.saw(row.integer(0)); }
 
  private:
   void put() {
@@ -149,14 +154,15 @@ class Importer::LogGroup {
     target_.imported("log lines", static_cast<std::int64_t>(lines_.size()));
     std::vector<Change> changes;
     changes.emplace_back(AddOwnLogs{std::exchange(lines_, {})});
-    target_.put(table_, "up_to", std::to_string(last_), std::move(changes));
+    target_.put(table_, "up_to", position_.text(), std::move(changes));
   }
 
   static constexpr std::size_t kLinesPerGroup = 500;
   ImportTarget& target_;
   const std::string table_;
   std::vector<LogRecord> lines_;
-  std::int64_t last_ = 0;
+  Time time_;  // of the line before, for those that have none
+  LogPosition position_;
 };
 
 std::string Importer::log_columns(std::string_view table, std::string_view text) const {
@@ -171,25 +177,24 @@ std::string Importer::log_columns(std::string_view table, std::string_view text)
 
 void Importer::task_logs() {
   if (!source_.has("task_logs", "task_id")) return;
-  const auto after = std::stoll(target_.mark("task_logs", "up_to").value_or("0"));
-  const auto all = source_.number(fmt::format("SELECT COUNT(*) FROM task_logs WHERE id > {}", after));
+  const auto position = LogPosition::parse(target_.mark("task_logs", "up_to").value_or(""));
+  const auto unseen = position.unseen("x.id");
+  const auto all = source_.number(fmt::format("SELECT COUNT(*) FROM task_logs x WHERE {}", unseen));
   std::int64_t done = 0, others = 0;
-  if (after > 0)
-    target_.unchanged("log lines",
-                      source_.number(fmt::format("SELECT COUNT(*) FROM task_logs WHERE id <= {}", after)));
+  target_.unchanged("log lines", source_.number("SELECT COUNT(*) FROM task_logs") - all);
   {
-    LogGroup group(target_, "task_logs");
+    LogGroup group(target_, "task_logs", position);
     source_.each(
-        fmt::format("SELECT CAST(x.id AS bigint), {}, {}, {} FROM task_logs x WHERE x.id > {} ORDER BY x.id",
+        fmt::format("SELECT CAST(x.id AS bigint), {}, {}, {} FROM task_logs x WHERE {} ORDER BY x.id",
                     source_.column("task_logs", "x", "task_id"),
                     source_.column("task_logs", "x", "allocation_id"),
-                    log_columns("task_logs", source_.column("task_logs", "x", "log")), after),
+                    log_columns("task_logs", source_.column("task_logs", "x", "log")), unseen),
         [&](const Statement& row) {
           target_.progress("log lines", ++done, all);
           if (const auto task = tasks_.find(std::string(row.bytes(1))); task != tasks_.end())
             group.add(row, task->second, std::string(row.bytes(2)), 3);
           else
-            ++others;
+            group.saw(row), ++others;
         });
   }
   target_.left_out("log lines", "they belong to no trial that was imported", "", others);
@@ -199,20 +204,20 @@ void Importer::task_logs() {
 // Of trials from before 0.18, whose lines were never moved.
 void Importer::trial_logs() {
   if (!source_.has("trial_logs", "trial_id")) return;
-  const auto after = std::stoll(target_.mark("trial_logs", "up_to").value_or("0"));
+  const auto position = LogPosition::parse(target_.mark("trial_logs", "up_to").value_or(""));
   const auto text = source_.column("trial_logs", "x", source_.has("trial_logs", "log") ? "log" : "message");
   std::int64_t others = 0;
   {
-    LogGroup group(target_, "trial_logs");
+    LogGroup group(target_, "trial_logs", position);
     source_.each(
         fmt::format("SELECT CAST(x.id AS bigint), CAST(x.trial_id AS bigint), {} FROM trial_logs x WHERE "
-                    "x.id > {} ORDER BY x.id",
-                    log_columns("trial_logs", text), after),
+                    "{} ORDER BY x.id",
+                    log_columns("trial_logs", text), position.unseen("x.id")),
         [&](const Statement& row) {
           if (const auto task = task_of_.find(row.integer(1)); task != task_of_.end())
             group.add(row, task->second, "", 2);
           else
-            ++others;
+            group.saw(row), ++others;
         });
   }
   target_.left_out("log lines", "they belong to no trial that was imported", "", others);

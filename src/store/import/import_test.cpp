@@ -1,58 +1,12 @@
-#include "det/store/import/import.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "det/store/import/import_fixture.h"
 
 #include <cmath>
-#include <fstream>
-#include <sstream>
-
-#include "det/store/contract/contract_fixture.h"
 
 namespace det::store {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string sql_of_original() {
-  std::stringstream text;
-  text << std::ifstream(DET_SOURCE_DIR "/import/testing/original_0_38.sql").rdbuf();
-  return text.str();
-}
-
-class PostgresImport : public testing::Test {
- protected:
-  PostgresImport() {
-    server.database("original");
-    server.execute("original", sql_of_original());
-  }
-  ~PostgresImport() override { server.drop("original"); }
-
-  Result<ImportReport> import_into(const std::string& into) {
-    return import_determined({.from = server.url("original"), .into = into});
-  }
-  std::string refused(const Result<ImportReport>& report) {
-    return report ? "imported" : report.error().message();
-  }
-  std::unique_ptr<Store> open() { return *open_sqlite(directory.path() / "determined.db", SqliteSettings{}); }
-  static const ImportCount& count(const ImportReport& report, std::string_view what) {
-    static const ImportCount none;
-    for (const auto& count : report.counts)
-      if (count.what == what) return count;
-    return none;
-  }
-  static std::string why(const ImportReport& report, std::string_view what) {
-    std::string all;
-    for (const auto& note : report.left_out)
-      if (note.what == what) all += note.why + ";";
-    return all;
-  }
-
-  PostgresServer& server = PostgresServer::shared();
-  TemporaryDirectory directory;
-  std::string into = directory.path().string();
-};
 
 TEST_F(PostgresImport, TakesEverythingAndKeepsIds) {
   const auto report = import_into(into);
@@ -233,6 +187,12 @@ TEST_F(PostgresImport, ReadsTheShapeOfOlderReleases) {
     ALTER TABLE experiments DROP COLUMN unmanaged, DROP COLUMN external_experiment_id, DROP COLUMN progress;
     ALTER TABLE projects DROP COLUMN key;
     ALTER TABLE users DROP COLUMN remote;
+    CREATE TABLE raw_checkpoints (id serial, trial_id int, state text, end_time timestamptz, uuid uuid, resources jsonb,
+                                  metadata jsonb, total_batches int);
+    INSERT INTO raw_checkpoints (trial_id, state, end_time, uuid, resources, metadata, total_batches) VALUES
+      (12, 'COMPLETED', now(), 'cccccccc-0000-4000-8000-00000000000a', '{"a": 1}', '{}', 100),
+      (11, 'COMPLETED', now(), 'cccccccc-0000-4000-8000-000000000002', '{}', '{}', 300),
+      (11, 'ACTIVE', now(), 'cccccccc-0000-4000-8000-00000000000b', NULL, NULL, 300);
   )sql");
   const auto report = import_into(into);
   ASSERT_TRUE(report) << report.error().message();
@@ -240,6 +200,9 @@ TEST_F(PostgresImport, ReadsTheShapeOfOlderReleases) {
   EXPECT_EQ(store->metrics({.trial = TrialId(11)}).size(), 302u);
   EXPECT_EQ(store->trial(TrialId(11))->run_id, 2);
   EXPECT_EQ(store->checkpoints_of_trial(TrialId(11)).size(), 2u);
+  EXPECT_EQ(store->checkpoints_of_trial(TrialId(12)).at(0).batches, 100)
+      << "of the table before checkpoints_v2";
+  EXPECT_EQ(store->trial(TrialId(12))->latest_checkpoint, "cccccccc-0000-4000-8000-00000000000a");
   EXPECT_EQ(store->projects()[1].key, "P2");
   EXPECT_EQ(store->logs({.task_id = "1.11111111-1111-4111-8111-111111111111"}).size(), 2u);
 }

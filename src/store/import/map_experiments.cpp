@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "det/config/experiment_config.h"
@@ -34,6 +35,8 @@ constexpr std::array kStates{
     NamedState{"STOPPING_KILLED", {State::Canceled, true}},
     NamedState{"STOPPING_ERROR", {State::Error, true}},
 };
+
+constexpr std::int64_t kMostSlots = 1 << 16;  // more is damage
 
 std::string was(const std::string& state) {
   return fmt::format("was {} in the original cluster when it was imported", state);
@@ -105,6 +108,7 @@ MappedExperiment to_experiment(const SourceRow& row) {
   record.end_time = row.time("end_time");
   if (!record.end_time) record.end_time = row.time("last_activity").value_or(record.start_time);
   record.progress = row.number("progress").value_or(record.state == State::Completed ? 1 : 0);
+  if (!(record.progress >= 0 && record.progress <= 1)) record.progress = 0;  // also NaN
   record.archived = row.flag("archived");
   if (const auto parent = row.integer("parent_id")) record.forked_from = ExperimentId(*parent);
   if (mapped.was_running) record.error = was(state);
@@ -168,8 +172,8 @@ AllocationRecord to_allocation(const SourceRow& row, const TrialRecord& trial, s
   // Which slots they were nobody knows any more, but how many.
   experiment::AllocationShare share{.agent = row.text("node_name"), .slots = {}};
   if (share.agent.empty()) share.agent = "imported";
-  for (std::int64_t slot = 0; slot < row.integer("slots").value_or(0); ++slot)
-    share.slots.push_back(static_cast<int>(slot));
+  const auto slots = std::min(row.integer("slots").value_or(0), kMostSlots);
+  for (std::int64_t slot = 0; slot < slots; ++slot) share.slots.push_back(static_cast<int>(slot));
   allocation.shares.push_back(std::move(share));
   return allocation;
 }

@@ -1,18 +1,21 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "det/store/import/mapping.h"
+#include "det/store/postgres/postgres_text.h"
 
 namespace det::store {
 
 namespace {
 
-constexpr std::string_view kUnspecified = "UNSPECIFIED";
+constexpr std::array<std::string_view, 6> kLevels{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
 
 }  // namespace
 
 bool read_metrics_document(std::string_view text, MetricRecord& record) {
   auto parsed = json::parse(text);
+  if (!parsed) parsed = json::parse(storable_text(text));  // from a database without an encoding
   if (!parsed || !parsed->is_object()) return false;
   restore_numbers(*parsed);
   auto& document = parsed->get_object();
@@ -24,6 +27,7 @@ bool read_metrics_document(std::string_view text, MetricRecord& record) {
   for (const char* name : {"validation_metrics", "avg_metrics"})
     if (auto* averages = document.if_contains(name); averages != nullptr && !named) {
       named = true;
+      if (!averages->is_object() && !averages->is_null()) return false;
       if (averages->is_object()) record.avg_metrics = std::move(averages->get_object());
     }
   if (!named) {
@@ -40,7 +44,8 @@ std::int64_t batches_of(std::optional<std::int64_t> steps, std::string_view grou
 }
 
 void clean_log_line(LogRecord& line) {
-  if (line.level == kUnspecified) line.level.clear();
+  if (std::find(kLevels.begin(), kLevels.end(), line.level) == kLevels.end()) line.level.clear();
+  if (line.rank < 0) line.rank.reset();
   if (line.log.ends_with('\n')) line.log.pop_back();
   if (line.log.ends_with('\r')) line.log.pop_back();
 }

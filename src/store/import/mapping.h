@@ -68,7 +68,7 @@ std::optional<CheckpointRecord> to_checkpoint(const SourceRow& row, ExperimentId
 bool read_metrics_document(std::string_view text, MetricRecord& record);
 /// Measurements without steps, as profilers report them, are numbered by their second.
 std::int64_t batches_of(std::optional<std::int64_t> steps, std::string_view group, Time time);
-/// "UNSPECIFIED" is no level, and the line's end is no part of it.
+/// "UNSPECIFIED" is no level, -1 no rank, and the line's end is no part of it.
 void clean_log_line(LogRecord& line);
 
 }  // namespace det::store

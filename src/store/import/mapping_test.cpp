@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "det/store/import/log_position.h"
+
 namespace det::store {
 namespace {
 
@@ -205,6 +207,22 @@ TEST(ImportedCheckpoint, IsWhereItsMetadataSays) {
   EXPECT_EQ(checkpoint->resources, (std::map<std::string, std::int64_t>{{"a", 3}, {"d/", 0}}));
   EXPECT_FALSE(to_checkpoint(SourceRow({{"uuid", "u"}, {"state", "ACTIVE"}}), ExperimentId(7)))
       << "one that was never completed";
+}
+
+TEST(LogPosition, RemembersWhichIdsAreMissingNearTheLast) {
+  LogPosition position;
+  for (const std::int64_t id : {20'000, 20'001, 20'004, 20'010}) position.saw(id);
+  EXPECT_EQ(position.text(), "20010 10000-19999 20002-20003 20005-20009");
+  auto next = LogPosition::parse(position.text());
+  next.saw(20'007);
+  next.saw(20'002);
+  next.saw(20'001);  // again
+  EXPECT_EQ(next.unseen("id"),
+            "(id > 20010 OR id BETWEEN 10000 AND 19999 OR id BETWEEN 20003 AND 20003 OR id BETWEEN 20005 AND "
+            "20006 OR id BETWEEN 20008 AND 20009)");
+  next.saw(100'000);
+  EXPECT_EQ(next.text(), "100000 90000-99999");
+  EXPECT_EQ(LogPosition().unseen("id"), "(id > 0)");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "det/store/import/source.h"
 
 #include "det/store/postgres/postgres_store.h"
+#include "det/store/postgres/postgres_text.h"
 
 namespace det::store {
 
@@ -22,6 +23,10 @@ Result<std::unique_ptr<SourceDatabase>> SourceDatabase::open(const std::string& 
   }
   std::unique_ptr<SourceDatabase> source(new SourceDatabase(std::move(connection)));
   try {
+    // Bytes of a database without an encoding come as they are.
+    source->connection_->execute(
+        "SELECT set_config('client_encoding', 'SQL_ASCII', false) WHERE current_setting('server_encoding') = "
+        "'SQL_ASCII'");
     source->connection_->execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
     source->look_up_tables();
     if (auto fine = source->check(); !fine) return tl::unexpected(std::move(fine).error());
@@ -134,7 +139,7 @@ void SourceDatabase::each_row(const std::string& select, const std::function<voi
     SourceRow row;
     for (std::size_t i = 0; i < names.size(); ++i)
       if (const int column = static_cast<int>(i); !statement.is_null(column))
-        row.set(names[i], std::string(statement.bytes(column)));
+        row.set(names[i], storable_text(statement.bytes(column)));
     use(std::move(row));
   });
 }

@@ -32,7 +32,7 @@ class SourceDatabase {
   std::string columns(std::string_view table, std::string_view alias,
                       std::initializer_list<std::string_view> names) const;
 
-  /// The rows of a SELECT whose columns are text, however many they are.
+  /// The rows of a SELECT whose columns are text, however many they are. What is no UTF-8 is replaced.
   void each_row(const std::string& select, const std::function<void(SourceRow)>& use);
   /// The rows of any SELECT as they come. Not one within another.
   void each(const std::string& select, const std::function<void(const Statement&)>& use);
