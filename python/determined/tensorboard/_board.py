@@ -61,7 +61,8 @@ class Board:
     """Writes the chief's metrics as scalars, and stores a copy of all event files with the checkpoints.
 
     A failed copy is logged once and does not end the trial. A board that is ``apart`` has a directory of its own in
-    place of :func:`get_base_path`, so that a thread of its own can write to it.
+    place of :func:`get_base_path`, so that a thread of its own can write to it; with ``directory``, that is where the
+    files are already, and where they stay.
     """
 
     def __init__(
@@ -72,9 +73,11 @@ class Board:
         trial_id: int,
         *,
         apart: bool = False,
+        directory: pathlib.Path | None = None,
     ) -> None:
-        self._apart = apart
-        self._own: pathlib.Path | None = None
+        self._apart = apart or directory is not None
+        self._own = directory
+        self._keeps = directory is not None
         self._target: pathlib.Path | None = None
         self._bucket: Bucket | None = None
         self._uploaded: dict[str, int] = {}
@@ -154,7 +157,7 @@ class Board:
         if self._file is not None:
             self._file.close()
             self._file = None
-        if self._own is not None:
+        if self._own is not None and not self._keeps:
             shutil.rmtree(self._own, ignore_errors=True)
             self._own = None
         if self._apart:

@@ -1,4 +1,4 @@
-"""Event files of TensorBoard, with scalars only: the format is TFRecord with a protocol buffer in each record."""
+"""Event files of TensorBoard: the format is TFRecord with a protocol buffer in each record."""
 
 from __future__ import annotations
 
@@ -32,14 +32,16 @@ class EventFile:
         now = time.time()
         name = f"events.out.tfevents.{int(now)}.{socket.gethostname()}.{os.getpid()}.{suffix}"
         self._file = open(directory / name, "ab", buffering=0)  # noqa: SIM115
-        self._write(_double(1, now) + _bytes(3, b"brain.Event:2"))
+        self._write(double(1, now) + field(3, b"brain.Event:2"))
 
     def scalars(self, step: int, values: Mapping[str, float], at: float | None = None) -> None:
         """One point of each curve, of now or of the time ``at``."""
-        summary = b"".join(
-            _bytes(1, _bytes(1, name.encode()) + b"\x15" + _float32(value)) for name, value in values.items()
-        )
-        self._write(_double(1, time.time() if at is None else at) + b"\x10" + _varint(step) + _bytes(5, summary))
+        points = (field(1, field(1, name.encode()) + b"\x15" + _float32(value)) for name, value in values.items())
+        self.values(step, b"".join(points), at)
+
+    def values(self, step: int, values: bytes, at: float | None = None) -> None:
+        """Adds encoded values of a Summary, such as images."""
+        self._write(double(1, time.time() if at is None else at) + b"\x10" + varint(step) + field(5, values))
 
     def close(self) -> None:
         self._file.close()
@@ -67,7 +69,7 @@ def masked_crc(data: bytes) -> int:
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -76,9 +78,9 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-def _double(field: int, value: float) -> bytes:
-    return struct.pack("<Bd", field << 3 | 1, value)
+def double(number: int, value: float) -> bytes:
+    return struct.pack("<Bd", number << 3 | 1, value)
 
 
-def _bytes(field: int, value: bytes) -> bytes:
-    return bytes([field << 3 | 2]) + _varint(len(value)) + value
+def field(number: int, value: bytes) -> bytes:
+    return bytes([number << 3 | 2]) + varint(len(value)) + value

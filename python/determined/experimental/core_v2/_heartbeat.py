@@ -37,12 +37,16 @@ class Heartbeat:
         self._master.patch(self._path, {"state": "STATE_RUNNING", **self._run})
         self._thread.start()
 
+    def stop(self) -> None:
+        """Sends nothing more; how the trial ended is reported by other means."""
+        self._ended.set()
+        self._master.close()
+
     def end(self, failure: str | None) -> None:
         """Reports that the trial has completed or failed. Gives up after half a minute."""
         if self._ended.is_set():
             return
-        self._ended.set()
-        self._master.close()
+        self.stop()
         last = Master(self._info.master_url, self._info.session_token, patience=_END_SECONDS)
         body = {"state": "STATE_COMPLETED"} if failure is None else {"state": "STATE_ERROR", "error": failure}
         try:
