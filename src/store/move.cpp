@@ -72,8 +72,8 @@ class PostgresSide {
   std::int64_t epoch_;
 };
 
-Result<PostgresSide> open_postgres_side(const std::string& target) {
-  DET_TRY(auto connection, connect_postgres(target));
+Result<PostgresSide> open_postgres_side(const std::string& target, UnfinishedCopy unfinished) {
+  DET_TRY(auto connection, connect_postgres(target, unfinished));
   make_leadership_tables(*connection);
   const auto epoch = lead(*connection, {.holder = "det migrate", .give_up = once_another_leads()});
   if (!epoch)
@@ -83,22 +83,75 @@ Result<PostgresSide> open_postgres_side(const std::string& target) {
   return PostgresSide(std::move(connection), *epoch);
 }
 
-/// Copies, and reads both back.
-Result<std::vector<MovedTable>> copy_all(Connection& from, Connection& to, const std::vector<Table>& tables,
-                                         const std::function<void(const MovedTable&)>& progress) {
-  std::vector<MovedTable> moved;
+Result<void> check_empty(Connection& to, const std::vector<Table>& tables) {
   for (const auto& table : tables)
     if (count_rows_of(to, table) != 0)
       return failed_precondition(
           "the database that is to be filled is not empty: table {} has rows; name an empty one", table.name);
-  for (const auto& table : tables) {
-    const auto copied = copy_table(from, to, table);
+  return {};
+}
+
+bool same(const MovedTable& one, const MovedTable& other) {
+  return one.rows == other.rows && one.checksum == other.checksum;
+}
+
+void abandon(Connection& connection) {
+  if (auto* postgres = dynamic_cast<PostgresConnection*>(&connection)) return postgres->roll_back();
+  if (auto* sqlite = dynamic_cast<SqliteConnection*>(&connection);
+      sqlite != nullptr && sqlite->in_transaction())
+    sqlite->execute("ROLLBACK");
+}
+
+struct CopiedTable {
+  MovedTable source, stored;  // as it was read, and as it was read back
+};
+
+/// Inside one transaction of the target.
+CopiedTable copy_at_once(Connection& from, Connection& to, const Table& table) {
+  const auto source = copy_table(from, to, table);
+  return {source, sum_table(to, table)};
+}
+
+/// In transactions of the target, after the rows that it has from an interrupted copy.
+CopiedTable copy_in_parts(Connection& from, Connection& to, const Table& table) {
+  const auto copy_after = [&](std::int64_t present) {
+    to.execute("BEGIN");
+    const auto source = copy_table(from, to, table, present, [&] {
+      to.execute("COMMIT");
+      to.execute("BEGIN");
+    });
+    to.execute("COMMIT");
+    to.execute("BEGIN");
     const auto stored = sum_table(to, table);
-    if (copied.rows != stored.rows || copied.checksum != stored.checksum)
+    to.execute("COMMIT");
+    return CopiedTable{source, stored};
+  };
+  const auto present = count_rows_of(to, table);
+  try {
+    const auto copied = copy_after(present);
+    if (present == 0 || same(copied.source, copied.stored)) return copied;
+  } catch (const SqlError&) {
+    if (present == 0) throw;
+    abandon(to);
+  }
+  // The source has changed since the copy was interrupted.
+  to.execute(fmt::format("DELETE FROM {}", table.name).c_str());
+  return copy_after(0);
+}
+
+using CopyTable = CopiedTable (*)(Connection& from, Connection& to, const Table& table);
+
+Result<std::vector<MovedTable>> copy_all(Connection& from, Connection& to, const std::vector<Table>& tables,
+                                         CopyTable copy,
+                                         const std::function<void(const MovedTable&)>& progress) {
+  std::vector<MovedTable> moved;
+  for (const auto& table : tables) {
+    const auto [source, stored] = copy(from, to, table);
+    if (!same(source, stored))
       return fail(ErrorCode::Internal,
                   "table {} differs after it was copied: {} rows with checksum {:016x}, but {} rows with "
-                  "checksum {:016x} were read back; nothing was kept",
-                  table.name, copied.rows, copied.checksum, stored.rows, stored.checksum);
+                  "checksum {:016x} were read back; the copy cannot be used",
+                  table.name, source.rows, source.checksum, stored.rows, stored.checksum);
     moved.push_back(stored);
     if (progress) progress(stored);
   }
@@ -108,52 +161,67 @@ Result<std::vector<MovedTable>> copy_all(Connection& from, Connection& to, const
 Result<std::vector<MovedTable>> to_postgres(const std::filesystem::path& file, const std::string& target,
                                             const std::function<void(const MovedTable&)>& progress) {
   if (!std::filesystem::exists(file)) return not_found("database '{}' not found", file.string());
-  if (auto whole = refuse_unfinished_backup(file.parent_path()); !whole)
-    return tl::unexpected(std::move(whole).error());
+  if (auto whole = refuse_unfinished_backup(file); !whole) return tl::unexpected(std::move(whole).error());
   DET_TRY(auto source, open_sqlite_side(file, file));
-  DET_TRY(auto to, open_postgres_side(target));
+  DET_TRY(auto to, open_postgres_side(target, UnfinishedCopy::Accepted));
   const auto tables = read_tables(*source.connection);
-  source.connection->execute("BEGIN");
-  to->execute("BEGIN");
-  auto moved = copy_all(*source.connection, *to, tables, progress);
-  if (!moved) {
-    to->roll_back();
-    return moved;
+  if (!unfinished_copy(*to)) {
+    if (auto empty = check_empty(*to, tables); !empty) return tl::unexpected(std::move(empty).error());
+    mark_unfinished_copy(*to, file.parent_path().string());
   }
+  source.connection->execute("BEGIN");
+  auto moved = copy_all(*source.connection, *to, tables, copy_in_parts, progress);
+  if (!moved) return moved;
+  to->execute("BEGIN");
   for (const auto& table : tables) continue_numbers(*to, table);
+  finish_copy(*to);
   to->execute("COMMIT");
   to->execute("ANALYZE");
   return moved;
 }
 
-/// All of one moment, into a file that is there whole or not at all.
-Result<std::vector<MovedTable>> copy_to_file(PostgresConnection& from, const std::filesystem::path& file,
-                                             const std::function<void(const MovedTable&)>& progress) {
+std::filesystem::path unfinished_of(std::filesystem::path file) {
+  return file += kUnfinishedCopy;
+}
+
+/// A file that is whole has its name; before, it has another.
+Result<void> give_name(const std::filesystem::path& file) {
+  std::error_code failed;
+  std::filesystem::rename(unfinished_of(file), file, failed);
+  if (!failed) return {};
+  return fail(ErrorCode::Unavailable, "cannot rename the copy to '{}': {}", file.string(), failed.message());
+}
+
+Result<Sqlite> open_unfinished(const std::filesystem::path& file) {
   if (std::filesystem::exists(file))
     return fail(ErrorCode::AlreadyExists, "'{}' already exists; name another directory", file.string());
   std::error_code failed;
   std::filesystem::create_directories(file.parent_path(), failed);
-  auto unfinished = file;
-  unfinished += ".unfinished";
-  std::filesystem::remove(unfinished, failed);
+  DET_TRY(auto target, open_sqlite_side(unfinished_of(file), file));
+  target.connection->execute("PRAGMA synchronous = FULL");
+  return target;
+}
+
+/// All of one moment, at once: the source may change meanwhile.
+Result<std::vector<MovedTable>> snapshot_to_file(PostgresConnection& from, const std::filesystem::path& file,
+                                                 const std::function<void(const MovedTable&)>& progress) {
+  std::error_code ignored;
+  std::filesystem::remove(unfinished_of(file), ignored);
   Result<std::vector<MovedTable>> moved{};
   {
-    DET_TRY(auto target, open_sqlite_side(unfinished, file));
+    DET_TRY(auto target, open_unfinished(file));
     auto& to = *target.connection;
-    to.execute("PRAGMA synchronous = FULL");
     to.execute("BEGIN");
     from.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
-    moved = copy_all(from, to, read_tables(to), progress);
+    moved = copy_all(from, to, read_tables(to), copy_at_once, progress);
     from.execute("COMMIT");
     to.execute(moved ? "COMMIT" : "ROLLBACK");
-    if (moved) std::filesystem::rename(unfinished, file, failed);
   }
   if (!moved) {
-    std::filesystem::remove(unfinished, failed);
-  } else if (failed) {
-    return fail(ErrorCode::Unavailable, "cannot rename the copy to '{}': {}", file.string(),
-                failed.message());
+    std::filesystem::remove(unfinished_of(file), ignored);
+    return moved;
   }
+  if (auto named = give_name(file); !named) return tl::unexpected(std::move(named).error());
   return moved;
 }
 
@@ -161,8 +229,16 @@ Result<std::vector<MovedTable>> to_sqlite(const std::string& source, const std::
                                           const std::function<void(const MovedTable&)>& progress) {
   if (std::filesystem::exists(file))
     return fail(ErrorCode::AlreadyExists, "'{}' already exists; name another directory", file.string());
-  DET_TRY(auto from, open_postgres_side(source));
-  return copy_to_file(*from, file, progress);
+  DET_TRY(auto from, open_postgres_side(source, UnfinishedCopy::Refused));
+  DET_TRY(auto target, open_unfinished(file));
+  auto& to = *target.connection;
+  from->execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+  auto moved = copy_all(*from, to, read_tables(to), copy_in_parts, progress);
+  from->execute("COMMIT");
+  if (!moved) return moved;
+  target.connection.reset();
+  if (auto named = give_name(file); !named) return tl::unexpected(std::move(named).error());
+  return moved;
 }
 
 }  // namespace
@@ -174,7 +250,9 @@ Result<std::vector<MovedTable>> move_store(const std::string& from, const std::s
     return is_sqlite(from) ? to_postgres(file_of(from), to, progress)
                            : to_sqlite(from, file_of(to), progress);
   } catch (const SqlError& error) {
-    return fail(ErrorCode::Unavailable, "cannot copy the database: {}; nothing was kept", error.what());
+    return fail(ErrorCode::Unavailable,
+                "cannot copy the database: {}; run the command again, and it continues where it stopped",
+                error.what());
   }
 }
 
@@ -191,7 +269,7 @@ Result<std::vector<MovedTable>> back_up_postgres(const std::string& target, cons
           "{}: the database has schema version {}, this program's is {}; back it up with the release of its "
           "master, or start a master of this release first",
           shown_target(from->handle()), version, built_in_migrations().size());
-    return copy_to_file(*from, file, progress);
+    return snapshot_to_file(*from, file, progress);
   } catch (const SqlError& error) {
     return fail(ErrorCode::Unavailable, "cannot copy the database: {}; nothing was kept", error.what());
   }

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <functional>
+#include <map>
 
 #include "det/store/postgres/postgres_text.h"
 
@@ -10,6 +11,7 @@ namespace det::store {
 namespace {
 
 constexpr int kRowsAtOnce = 2'000;
+constexpr std::int64_t kRowsBetweenPauses = 20'000;
 
 using Kind = Table::Kind;
 
@@ -82,17 +84,27 @@ std::string names(const Table& table) {
 
 /// By a cursor where the database sends whole answers only.
 void each_row(Connection& connection, const Table& table, const std::function<void(const Statement&)>& use) {
-  const auto select = fmt::format("SELECT {} FROM {}", names(table), table.name);
+  const auto select =
+      fmt::format("SELECT {} FROM {} ORDER BY {}", names(table), table.name,
+                  table.key.empty() ? names(table) : fmt::format("{}", fmt::join(table.key, ", ")));
   if (dynamic_cast<SqliteConnection*>(&connection) != nullptr) {
     const auto rows = connection.prepare_once(select);
     while (rows->next()) use(*rows);
     return;
   }
   connection.execute(fmt::format("DECLARE moved NO SCROLL CURSOR FOR {}", select).c_str());
-  for (bool more = true; more;) {
-    more = false;
-    const auto rows = connection.prepare_once(fmt::format("FETCH {} FROM moved", kRowsAtOnce));
-    for (; rows->next(); more = true) use(*rows);
+  try {
+    for (bool more = true; more;) {
+      more = false;
+      const auto rows = connection.prepare_once(fmt::format("FETCH {} FROM moved", kRowsAtOnce));
+      for (; rows->next(); more = true) use(*rows);
+    }
+  } catch (const SqlError&) {  // of the other database, perhaps: this one can be read again
+    try {
+      connection.execute("CLOSE moved");
+    } catch (const SqlError&) {
+    }
+    throw;
   }
   connection.execute("CLOSE moved");
 }
@@ -114,22 +126,24 @@ FROM sqlite_schema
 WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_migrations'
 ORDER BY name
 )sql");
-    while (query.next()) tables.push_back({.name = query.get<std::string>(), .columns = {}, .numbered = ""});
+    while (query.next())
+      tables.push_back({.name = query.get<std::string>(), .columns = {}, .numbered = "", .key = {}});
   }
   for (auto& table : tables) {
     Query query(connection,
                 OneTimeSql{fmt::format("SELECT name, type, pk FROM pragma_table_info('{}') ORDER BY cid",
                                        table.name)});
-    int keys = 0;
+    std::map<int, std::string> keys;
     while (query.next()) {
       std::string name, type;
       int key = 0;
       query.read(name, type, key);
       table.columns.push_back({name, kind_of(name, type)});
-      keys += key > 0 ? 1 : 0;
+      if (key > 0) keys[key] = name;
       if (key > 0) table.numbered = type == "INTEGER" ? name : "";
     }
-    if (keys != 1) table.numbered.clear();
+    if (keys.size() != 1) table.numbered.clear();
+    for (const auto& [_, column] : keys) table.key.push_back(column);
   }
   return tables;
 }
@@ -140,15 +154,19 @@ std::int64_t count_rows_of(Connection& connection, const Table& table) {
   return query.get<std::int64_t>();
 }
 
-MovedTable copy_table(Connection& from, Connection& to, const Table& table) {
+MovedTable copy_table(Connection& from, Connection& to, const Table& table, std::int64_t present,
+                      const std::function<void()>& pause) {
   MovedTable moved{.name = table.name};
   auto& insert = to.prepare(insert_text(table));
+  insert.reset();  // a copy before may have failed in it
   each_row(from, table, [&](const Statement& row) {
     ++moved.rows;
     moved.checksum += sum_row(row, table);
+    if (moved.rows <= present) return;
     bind_row(insert, 1, row, table);
     insert.run();
     insert.reset();
+    if (pause && moved.rows % kRowsBetweenPauses == 0) pause();
   });
   return moved;
 }

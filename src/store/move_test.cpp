@@ -1,6 +1,10 @@
 #include "det/store/move.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 
 #include "det/store/contract/contract_fixture.h"
 
@@ -154,15 +158,77 @@ TEST_F(PostgresMove, ATargetThatIsInUseOrNotEmptyIsRefused) {
   EXPECT_NE(error("a", target).find("must be sqlite:DIRECTORY"), std::string::npos);
 }
 
-TEST_F(PostgresMove, AMoveThatIsCutOffIsMadeAgainFromTheStart) {
+/// Ends like `kill -9`: in a process of its own.
+void cut_off(const std::string& from, const std::string& to, int after_tables) {
+  const auto child = fork();
+  if (child == 0) {
+    int tables = 0;
+    (void)move_store(from, to, [&](const MovedTable&) {
+      if (++tables == after_tables) ::kill(::getpid(), SIGKILL);
+    });
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+}
+
+TEST_F(PostgresMove, AMoveToPostgresqlThatIsKilledIsRefusedByMastersAndContinues) {
   fill(*open_at("a"));
-  int tables = 0;
-  EXPECT_ANY_THROW((void)move_store(sqlite("a"), target, [&](const MovedTable&) {
-    if (++tables == 5) throw std::runtime_error("the power fails");
-  }));
+  const auto before = shown(*open_at("a"));
+  cut_off(sqlite("a"), target, 20);
+  const auto refused = open_postgres(target, {}, {.holder = "this test"});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message().find("the database holds an unfinished copy of '"), std::string::npos);
+  EXPECT_NE(refused.error().message().find("Run it again, and it continues"), std::string::npos);
+  EXPECT_FALSE(back_up_postgres(target, directory.path() / "no" / "determined.db"));
+  cut_off(sqlite("a"), target, 30);
   const auto again = move_store(sqlite("a"), target);
   ASSERT_TRUE(again) << again.error().message();
-  EXPECT_EQ(open_target()->setting("k"), "v");
+  EXPECT_EQ(shown(*open_target()), before);
+}
+
+TEST_F(PostgresMove, AMoveToSqliteThatIsKilledIsRefusedByMastersAndContinues) {
+  fill(*open_target());
+  const auto before = shown(*open_target());
+  cut_off(target, sqlite("b"), 20);
+  EXPECT_FALSE(std::filesystem::exists(directory.path() / "b" / "determined.db"));
+  const auto refused = open_sqlite(directory.path() / "b" / "determined.db", SqliteSettings{});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message().find("an unfinished copy of a database"), std::string::npos);
+  const auto again = move_store(target, sqlite("b"));
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(shown(*open_at("b")), before);
+}
+
+/// Fills the source, cuts a move off, changes the source, and moves again.
+class PostgresMoveAfterAChange : public PostgresMove {
+ protected:
+  template <class OpenSource, class OpenTarget>
+  void expect_the_change(const std::string& from, const std::string& to, OpenSource source, OpenTarget copy) {
+    fill(*source());
+    cut_off(from, to, 40);
+    {
+      const auto store = source();
+      store->commit({PutSetting{"a", "before k"}, PutExperiment{sample_experiment(2)}}, nullptr);
+      store->commit({DeleteExperiment{ExperimentId(1)}}, nullptr);
+      store->flush();
+    }
+    const auto moved = move_store(from, to);
+    ASSERT_TRUE(moved) << moved.error().message();
+    const auto store = copy();
+    EXPECT_EQ(store->setting("a"), "before k");
+    EXPECT_TRUE(store->experiment(ExperimentId(2)));
+    EXPECT_FALSE(store->experiment(ExperimentId(1)));
+  }
+};
+
+TEST_F(PostgresMoveAfterAChange, ToPostgresqlTheChangedTablesAreCopiedAnew) {
+  expect_the_change(sqlite("a"), target, [this] { return open_at("a"); }, [this] { return open_target(); });
+}
+
+TEST_F(PostgresMoveAfterAChange, ToSqliteTheChangedTablesAreCopiedAnew) {
+  expect_the_change(target, sqlite("b"), [this] { return open_target(); }, [this] { return open_at("b"); });
 }
 
 }  // namespace

@@ -20,6 +20,11 @@ SELECT COUNT(*)
 FROM information_schema.columns
 WHERE table_schema = current_schema() AND table_name = 'schema_migrations' AND column_name IN ('number', 'checksum')
 )sql";
+constexpr const char* kUnfinishedCopies = R"sql(
+SELECT COUNT(*)
+FROM information_schema.tables
+WHERE table_schema = current_schema() AND table_name = 'unfinished_copy'
+)sql";
 constexpr const char* kTables = R"sql(
 SELECT COUNT(*)
 FROM information_schema.tables
@@ -56,6 +61,31 @@ Result<void> check_schema(PostgresConnection& connection, std::span<const Migrat
 
 std::int64_t schema_version(PostgresConnection& connection) {
   return number_of(connection, kOurs) == 2 ? version_of(connection) : 0;
+}
+
+std::optional<std::string> unfinished_copy(PostgresConnection& connection) {
+  if (number_of(connection, kUnfinishedCopies) == 0) return std::nullopt;
+  Query query(connection, "SELECT source FROM unfinished_copy");
+  return query.next() ? query.get<std::string>() : "";
+}
+
+void mark_unfinished_copy(PostgresConnection& connection, const std::string& source) {
+  connection.execute("BEGIN; CREATE TABLE unfinished_copy (source text NOT NULL)");
+  Query(connection, "INSERT INTO unfinished_copy (source) VALUES (?)").bind(source).run();
+  connection.execute("COMMIT");
+}
+
+void finish_copy(PostgresConnection& connection) {
+  connection.execute("DROP TABLE unfinished_copy");
+}
+
+Result<void> refuse_unfinished_copy(PostgresConnection& connection) {
+  const auto source = unfinished_copy(connection);
+  if (!source) return {};
+  return failed_precondition(
+      "the database holds an unfinished copy of '{}': 'det migrate' was interrupted, or still runs. Run it "
+      "again, and it continues; or name an empty database",
+      *source);
 }
 
 void migrate_postgres(PostgresConnection& connection, std::span<const Migration> migrations) {

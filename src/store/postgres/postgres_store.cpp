@@ -79,7 +79,8 @@ Error cannot_connect(const std::string& said) {
   return advised("Check the host and the port, and that the server runs");
 }
 
-Result<std::unique_ptr<PostgresConnection>> connect_postgres(const std::string& target) {
+Result<std::unique_ptr<PostgresConnection>> connect_postgres(const std::string& target,
+                                                             UnfinishedCopy unfinished) {
   std::unique_ptr<PostgresConnection> connection;
   try {
     connection = std::make_unique<PostgresConnection>(target, PostgresConnection::Mode::Write);
@@ -88,6 +89,9 @@ Result<std::unique_ptr<PostgresConnection>> connect_postgres(const std::string& 
   }
   try {
     if (auto fine = check_server(*connection); !fine) return tl::unexpected(std::move(fine).error());
+    if (unfinished == UnfinishedCopy::Refused)
+      if (auto whole = refuse_unfinished_copy(*connection); !whole)
+        return tl::unexpected(std::move(whole).error().within(shown_target(connection->handle())));
     return connection;
   } catch (const PostgresError& error) {
     if (error.state() == "42501") return tl::unexpected(missing_rights(*connection, error));
@@ -105,6 +109,8 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& target, WriterOp
     // While this one waited, a newer program may have led.
     if (auto schema = check_schema(*connection, built_in_migrations()); !schema)
       return tl::unexpected(std::move(schema).error().within(writer.name));
+    if (auto whole = refuse_unfinished_copy(*connection); !whole)
+      return tl::unexpected(std::move(whole).error().within(writer.name));
     migrate_postgres(*connection, built_in_migrations());
     return make_sql_store(
         {.rest = nullptr,

@@ -15,7 +15,9 @@ Result<std::unique_ptr<Store>> open_postgres(const std::string& target, WriterOp
 /// What libpq says of a connection that failed, and what to do.
 Error cannot_connect(const std::string& words);
 
+enum class UnfinishedCopy { Refused, Accepted };
 /// A connection to a database that this program may use, empty or its own; otherwise what to do.
-Result<std::unique_ptr<PostgresConnection>> connect_postgres(const std::string& target);
+Result<std::unique_ptr<PostgresConnection>> connect_postgres(
+    const std::string& target, UnfinishedCopy unfinished = UnfinishedCopy::Refused);
 
 }  // namespace det::store

@@ -60,7 +60,14 @@ Result<void> sync(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<void> refuse_unfinished_backup(const std::filesystem::path& directory) {
+Result<void> refuse_unfinished_backup(const std::filesystem::path& database) {
+  const auto directory = database.parent_path();
+  if (!std::filesystem::exists(database) && std::filesystem::exists(database.string() + kUnfinishedCopy))
+    return failed_precondition(
+        "'{}' contains an unfinished copy of a database: 'det migrate' was interrupted, or still runs. Run "
+        "it "
+        "again, and it continues; or remove '{}{}'",
+        directory.string(), database.string(), kUnfinishedCopy);
   if (!std::filesystem::exists(directory / kUnfinishedBackup)) return {};
   return failed_precondition(
       "'{}' is an unfinished backup: 'det backup' was interrupted, or still runs. Use another backup, or "

@@ -18,7 +18,9 @@ Result<void> back_up_sqlite(const std::filesystem::path& database, const std::fi
 
 /// A backup is a directory of several files. While it is made, a file of this name is in it.
 inline constexpr const char* kUnfinishedBackup = "backup.unfinished";
-/// FailedPrecondition: `directory` is a backup that was interrupted, or is still under way.
-Result<void> refuse_unfinished_backup(const std::filesystem::path& directory);
+/// A copy from PostgreSQL has this after its name until it is complete.
+inline constexpr const char* kUnfinishedCopy = ".unfinished";
+/// FailedPrecondition: `database` is of a backup or a copy that was interrupted, or is still under way.
+Result<void> refuse_unfinished_backup(const std::filesystem::path& database);
 
 }  // namespace det::store

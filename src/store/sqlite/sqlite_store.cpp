@@ -54,8 +54,7 @@ void keep_to_owner(const std::filesystem::path& path) {
 }
 
 Result<std::unique_ptr<Store>> open_sqlite(const std::filesystem::path& path, SqliteSettings settings) {
-  if (auto whole = refuse_unfinished_backup(path.parent_path()); !whole)
-    return tl::unexpected(std::move(whole).error());
+  if (auto whole = refuse_unfinished_backup(path); !whole) return tl::unexpected(std::move(whole).error());
   if (auto made = make_directory(path); !made) return tl::unexpected(std::move(made).error());
   DET_TRY(auto lock, FileLock::acquire(path));
   keep_to_owner(path);

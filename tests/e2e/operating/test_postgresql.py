@@ -3,12 +3,14 @@
 import json
 import re
 import signal
+import sqlite3
+import subprocess
 import time
 import urllib.error
 import urllib.request
 
 import pytest
-from cluster import Cluster, Server, wait_until
+from cluster import BINARY, Cluster, Server, wait_until
 from ports import free_ports
 
 
@@ -143,6 +145,46 @@ def test_a_cluster_moves_to_postgresql_and_back(start, noisy, postgres, tmp_path
     del cluster.options[-2:]
     cluster.start_master()
     assert losses(cluster, experiment) == before and cluster.experiment(second)["state"] == "STATE_COMPLETED"
+
+
+def test_a_move_that_is_killed_in_the_middle_of_a_table_goes_on(start, postgres, tmp_path):
+    cluster = start()
+    cluster.master.kill()
+    many = 200_000
+    with sqlite3.connect(cluster.directory / "determined.db") as source:
+        source.execute(
+            "WITH RECURSIVE n(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n WHERE x < ?) "
+            "INSERT INTO settings (name, value) SELECT 'many/' || x, hex(randomblob(40)) FROM n",
+            (many,),
+        )
+    source.close()
+    database = postgres.database("killed")
+    here, back = f"sqlite:{cluster.directory}", tmp_path / "back"
+    unfinished = back / "determined.db.unfinished"
+
+    def kill_when(begun, *command):
+        with subprocess.Popen([BINARY, "migrate", *command], stdout=subprocess.DEVNULL) as moving:
+            wait_until(lambda: begun() or moving.poll() is not None, "rows of the copy")
+            moving.kill()
+        assert moving.returncode == -signal.SIGKILL, "it had not ended by itself"
+
+    def rows():
+        exists = postgres.ask("killed", "SELECT to_regclass('unfinished_copy') IS NOT NULL") == "t"
+        return int(postgres.ask("killed", "SELECT COUNT(*) FROM settings")) if exists else 0
+
+    kill_when(rows, "--from", here, "--to", database)
+    assert 0 < rows() < many
+    text = cluster.run("master", "--dir", tmp_path / "none", "--db", database, master=False, code=1)
+    assert f"holds an unfinished copy of '{cluster.directory}'" in text
+    there = cluster.run("migrate", "--from", here, "--to", database, master=False)
+    kill_when(
+        lambda: unfinished.exists() and unfinished.stat().st_size > 4_000_000,
+        *("--from", database, "--to", f"sqlite:{back}"),
+    )
+    text = cluster.run("master", "--dir", back, "--port", "0", master=False, code=1)
+    assert "contains an unfinished copy of a database" in text
+    again = cluster.run("migrate", "--from", database, "--to", f"sqlite:{back}", master=False)
+    assert again == there and re.search(r"settings +20\d\d\d\d ", there), "all rows and checksums are the same"
 
 
 def test_a_backup_of_a_running_master_goes_into_another_database(start, noisy, postgres, tmp_path):
