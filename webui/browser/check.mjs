@@ -26,6 +26,7 @@ import { resize } from "./resize.mjs";
 import { roles } from "./roles.mjs";
 import { shells } from "./shells.mjs";
 import { speed } from "./speed.mjs";
+import { takeover } from "./takeover.mjs";
 import { tasks } from "./tasks.mjs";
 import { templates } from "./templates.mjs";
 import { trial } from "./trial.mjs";
@@ -36,8 +37,8 @@ assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory 
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
 const parts = { frame, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, people };
-// Where roles are enforced, or an engine gives the machines: other masters.
-const elsewhere = { roles, machines };
+// Where roles are enforced, an engine gives the machines, or there are several: other masters.
+const elsewhere = { roles, machines, takeover };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);
 
 const walk = await start(base, pictures);

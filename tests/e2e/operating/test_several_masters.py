@@ -5,11 +5,13 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 
 import pytest
+from browser import walk
 from cluster import BINARY, PATIENCE, REPOSITORY, Cluster, Server, wait_until
 from operating_masters import Writer
 from ports import free_ports
@@ -144,3 +146,26 @@ def test_a_standby_sends_programs_and_browsers_to_the_leader(pair):
     assert Session(cluster.addresses, "determined", "").get("/api/v1/me")["user"]["username"] == "determined"
     assert re.search(rf"master_address: http://127.0.0.1:{leader}", cluster.run("version"))
     cluster.addresses = alone
+
+
+def test_a_page_that_is_open_follows_the_leader(pair, noisy, tmp_path):
+    cluster = pair("browser")
+    experiment = cluster.create(noisy, "--config", "hyperparameters.seconds_per_batch=0.1")
+    wait_until(lambda: cluster.losses(experiment), "a report")
+    first = cluster.masters[0].process
+    leader, standby = (f"http://127.0.0.1:{port}" for port in cluster.ports)
+
+    def supervise():
+        first.wait()
+        cluster.wait_for_other()
+        cluster.masters[0] = cluster.launch(0)
+
+    supervisor = threading.Thread(target=supervise)
+    supervisor.start()
+    facts = {"leader": leader, "standby": standby, "process": first.pid, "experiment": experiment}
+    try:
+        walk(cluster, facts, tmp_path, DET_PARTS="takeover")
+    finally:
+        first.kill()
+        supervisor.join(PATIENCE)
+    cluster.run("experiment", "kill", experiment)

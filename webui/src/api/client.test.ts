@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ApiError, get, loggedOut, post, remove, stream } from "./client";
+import { ApiError, get, loggedOut, post, remove, standsBy, stream } from "./client";
 
 /** What was sent, and what is answered next. */
 let sent: { method: string; address: string; body: string; credentials: string }[];
@@ -47,6 +47,17 @@ test("a change sends JSON, an empty object where it has nothing to say", async (
 test("a refused call fails with the master's sentence", async () => {
   answer = () => Response.json({ error: { code: 5, reason: "NotFound", error: "trial 7 not found" } }, { status: 404 });
   expect(await failure(get("/api/v1/trials/{trialId}", { path: { trialId: 7 } }))).toMatchObject({ status: 404, message: "trial 7 not found" });
+});
+
+test("a master that stands by is told to the window, one that is busy is not", async () => {
+  const heard = vi.fn();
+  window.addEventListener(standsBy, heard);
+  answer = () => Response.json({}, { status: 503 });
+  await failure(get("/api/v1/me"));
+  expect(heard).not.toHaveBeenCalled();
+  answer = () => Response.json({}, { status: 503, headers: { "Det-Leader": "http://127.0.0.1:8181" } });
+  await failure(get("/api/v1/me"));
+  expect(heard).toHaveBeenCalledOnce();
 });
 
 test("a reply without a sentence says its status, and no reply that there is none", async () => {

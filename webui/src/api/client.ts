@@ -17,6 +17,9 @@ export class ApiError extends Error {
 /** Sent to the window when the master answers 401: the session has ended. */
 export const loggedOut = "det-logged-out";
 
+/** Sent to the window when the master stands by: another one leads, and sends whoever opens a page there. */
+export const standsBy = "det-stands-by";
+
 /** The reply, or an ApiError. */
 async function send(request: Request | string, signal?: AbortSignal | null): Promise<Response> {
   let response: Response;
@@ -28,6 +31,7 @@ async function send(request: Request | string, signal?: AbortSignal | null): Pro
   }
   if (response.ok) return response;
   if (response.status === 401) window.dispatchEvent(new Event(loggedOut));
+  if (response.status === 503 && response.headers.has("Det-Leader")) window.dispatchEvent(new Event(standsBy));
   const body: unknown = await response.json().catch(() => undefined);
   throw new ApiError(response.status, errorText(body) ?? `The master answered with HTTP status ${response.status}.`);
 }

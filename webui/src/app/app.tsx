@@ -1,5 +1,5 @@
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
-import { get, loggedOut } from "../api/client";
+import { get, loggedOut, standsBy } from "../api/client";
 import { toApiError, usePolled } from "../api/loadable";
 import type { Permissions, User } from "../api/types";
 import { MeContext, RightsContext } from "../components/people/me";
@@ -68,6 +68,13 @@ export function App() {
     window.addEventListener(loggedOut, ask);
     return () => window.removeEventListener(loggedOut, ask);
   }, [session.status]);
+
+  // The page that is opened there instead leads to the leader.
+  useEffect(() => {
+    const leave = () => location.reload();
+    window.addEventListener(standsBy, leave);
+    return () => window.removeEventListener(standsBy, leave);
+  }, []);
 
   // Who logs in or out in another window does so in this one, too.
   useEffect(() => {
