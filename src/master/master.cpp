@@ -21,6 +21,7 @@
 #include "det/master/elastic/add_providers.h"
 #include "det/master/elastic/provisioner.h"
 #include "det/master/experiments/experiment_actions.h"
+#include "det/master/identity/basic_logins.h"
 #include "det/master/identity/request_limits.h"
 #include "det/master/identity/secret.h"
 #include "det/master/identity/secret_files.h"
@@ -64,6 +65,7 @@ void make_own_checkpoint_storage(const std::filesystem::path& place, const std::
 
 constexpr std::size_t kUploadBytesMax = std::size_t{128} << 20;
 constexpr std::size_t kReportBytesMax = std::size_t{16} << 20;
+constexpr std::size_t kArtifactBytesMax = std::size_t{512} << 20;
 
 Time wall_clock() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -85,6 +87,8 @@ std::size_t body_limit(const http::Request& head) {
   for (const auto* path : {"/api/v1/experiments", "/api/v1/commands", "/api/v1/notebooks", "/api/v1/shells",
                            "/api/v1/tensorboards"})
     if (head.path == path) return kUploadBytesMax;
+  if (head.path.starts_with("/api/2.0/mlflow-artifacts/")) return kArtifactBytesMax;
+  if (head.path.starts_with("/api/2.0/mlflow/")) return kReportBytesMax;
   if (head.path.ends_with("/metrics") || head.path.ends_with("/logs") || head.path == "/task-logs")
     return kReportBytesMax;
   return std::size_t{1} << 20;
@@ -305,7 +309,7 @@ class Server final : public Master {
   }
 
   void add_routes() {
-    router_.authenticate([this](const http::Request& request) { return auth_.authenticate(request); });
+    router_.authenticate([this](const http::Request& request) { return logins_.authenticate(request); });
     router_.authorize([this](const std::string& operation, const http::Request& request,
                              const std::any& principal) { return admit(operation, request, principal); });
     router_.observe([this](const http::Router::Call& call) { return audit(services_, call); });
@@ -365,6 +369,7 @@ class Server final : public Master {
     add_webhook_routes(router_, services_);
     add_workspace_routes(router_, services_);
     add_project_routes(router_, services_);
+    add_mlflow_routes(router_, services_);
     add_web(router_);
   }
 
@@ -444,6 +449,7 @@ class Server final : public Master {
   std::shared_ptr<cluster::Liveness> liveness_ = std::make_shared<cluster::Liveness>(steady_time());
   std::unique_ptr<Provisioner> provisioner_;
   Services services_;
+  BasicLogins logins_{services_};
   RequestLimits limits_;
   http::Router router_;
   http::Server server_;

@@ -185,5 +185,6 @@ void add_prometheus_routes(http::Router& router, Services& s);
 void add_webhook_routes(http::Router& router, Services& s);
 void add_workspace_routes(http::Router& router, Services& s);
 void add_project_routes(http::Router& router, Services& s);
+void add_mlflow_routes(http::Router& router, Services& s);  ///< for MLflow's clients
 
 }  // namespace det::master

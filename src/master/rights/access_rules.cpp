@@ -109,6 +109,49 @@ std::vector<Rule> of_experiments() {
   };
 }
 
+/// MLflow's clients. What they report while a run goes on is no change that the audit log notes.
+std::vector<Rule> of_mlflow() {
+  return {
+      asks("POST /api/2.0/mlflow/experiments/create"),
+      asks("POST /api/2.0/mlflow/experiments/delete"),
+      asks("POST /api/2.0/mlflow/experiments/restore"),
+      asks("POST /api/2.0/mlflow/experiments/update"),
+      asks("POST /api/2.0/mlflow/experiments/set-experiment-tag"),
+      asks("POST /api/2.0/mlflow/experiments/delete-experiment-tag"),
+      asks("POST /api/2.0/mlflow/runs/delete"),
+      asks("POST /api/2.0/mlflow/runs/restore"),
+      asks("POST /api/2.0/mlflow/logged-models"),
+      asks_and_looks("POST /api/2.0/mlflow/experiments/search"),
+      asks_and_looks("POST /api/2.0/mlflow/runs/create"),
+      asks_and_looks("POST /api/2.0/mlflow/runs/update"),
+      asks_and_looks("POST /api/2.0/mlflow/runs/search"),
+      asks_and_looks("POST /api/2.0/mlflow/runs/log-metric"),
+      asks_and_looks("POST /api/2.0/mlflow/runs/log-batch"),
+      asks_and_looks("POST /api/2.0/mlflow/runs/log-parameter"),
+      asks_and_looks("POST /api/2.0/mlflow/runs/set-tag"),
+      asks_and_looks("POST /api/2.0/mlflow/runs/delete-tag"),
+      asks_and_looks("POST /api/2.0/mlflow/runs/log-model"),
+      asks_and_looks("POST /api/2.0/mlflow/runs/log-inputs"),
+      asks_and_looks("POST /api/2.0/mlflow/runs/outputs"),
+      asks_and_looks("POST /api/2.0/mlflow/logged-models/search"),
+      asks("GET /api/2.0/mlflow/experiments/get"),
+      asks("GET /api/2.0/mlflow/experiments/get-by-name"),
+      asks("GET /api/2.0/mlflow/experiments/search"),
+      asks("GET /api/2.0/mlflow/runs/get"),
+      asks("GET /api/2.0/mlflow/metrics/get-history"),
+      asks("GET /api/2.0/mlflow/artifacts/list"),
+      asks("GET /api/2.0/mlflow/logged-models/{modelId}"),
+      asks("PATCH /api/2.0/mlflow/logged-models/{modelId}"),
+      asks("DELETE /api/2.0/mlflow/logged-models/{modelId}"),
+      asks("POST /api/2.0/mlflow/logged-models/{modelId}/params"),
+      asks("PATCH /api/2.0/mlflow/logged-models/{modelId}/tags"),
+      asks("GET /api/2.0/mlflow-artifacts/artifacts"),
+      asks("GET /api/2.0/mlflow-artifacts/artifacts/{path...}"),
+      asks("PUT /api/2.0/mlflow-artifacts/artifacts/{path...}"),
+      asks("DELETE /api/2.0/mlflow-artifacts/artifacts/{path...}"),
+  };
+}
+
 std::vector<Rule> of_trials() {
   const Demand writes{UpdateExperiment, K::Trial, "trialId"};
   return {
@@ -417,8 +460,8 @@ std::vector<Rule> of_the_cluster() {
 const std::vector<Rule>& access_rules() {
   static const std::vector<Rule> kRules = [] {
     std::vector<Rule> all;
-    for (auto part : {of_experiments(), of_trials(), of_checkpoints_and_models(), of_tasks_and_jobs(),
-                      of_workspaces(), of_users_and_roles(), of_the_cluster()})
+    for (auto part : {of_experiments(), of_trials(), of_mlflow(), of_checkpoints_and_models(),
+                      of_tasks_and_jobs(), of_workspaces(), of_users_and_roles(), of_the_cluster()})
       for (auto& rule : part) all.push_back(std::move(rule));
     return all;
   }();

@@ -358,6 +358,10 @@ asio::awaitable<void> Unmanaged::tick(Time now) {
   for (auto& [id, experiment] : open_) {
     // Nobody ever made a trial in it: whoever meant to is gone.
     const bool empty = experiment.trials.empty() && now - experiment.since > kSilence;
+    if (const auto name = names_.find(id); name != names_.end() && name->second.starts_with(kMlflow)) {
+      if (experiment.record.state != State::Active) done.push_back(id);
+      continue;
+    }
     if (experiment.record.state != State::Active || empty) done.push_back(id);
     for (auto& [trial_id, trial] : experiment.trials)
       if (trial.record.state == State::Active && now - trial.heard > kSilence)

@@ -28,6 +28,9 @@ class Unmanaged {
  public:
   /// How long a process may be silent; clients send a word each minute.
   static constexpr std::int64_t kSilence = 5 * 60 * kSecond;
+  /// How the external ids of experiments begin whose clients speak MLflow: they send no heartbeat, so their
+  /// silence means nothing.
+  static constexpr const char* kMlflow = "mlflow:";
 
   Unmanaged(Ledger& ledger, store::Store& store, asio::thread_pool& pool);
 
@@ -38,6 +41,11 @@ class Unmanaged {
   bool has(TrialId id) const { return experiment_of_.contains(id); }
   std::optional<ExperimentId> named(const std::string& external_id) const;
   std::optional<TrialId> named(ExperimentId experiment, const std::string& external_id) const;
+  /// The external ids of all experiments, and the trials that have one.
+  const std::map<ExperimentId, std::string>& names() const { return names_; }
+  const std::map<std::pair<ExperimentId, std::string>, TrialId>& named_trials() const {
+    return trials_named_;
+  }
   /// Empty: it has none.
   std::string name_of(ExperimentId id) const;
 
@@ -59,6 +67,8 @@ class Unmanaged {
   asio::awaitable<Result<void>> heard(TrialId trial, std::optional<experiment::State> state,
                                       std::string error = "", std::int64_t run = 0);
   asio::awaitable<Result<void>> progressed(TrialId trial, double progress);
+  /// Replaces the hyperparameters that the trial shows.
+  asio::awaitable<Result<void>> set_hparams(TrialId trial, json::object hparams);
   asio::awaitable<Result<void>> runner_state(TrialId trial, std::string state);
   /// `record.run_id` 0: whichever run is the newest.
   asio::awaitable<Result<void>> report(experiment::MetricRecord record);

@@ -53,6 +53,15 @@ asio::awaitable<Result<void>> Unmanaged::progressed(TrialId id, double progress)
   co_return Result<void>{};
 }
 
+asio::awaitable<Result<void>> Unmanaged::set_hparams(TrialId id, json::object hparams) {
+  const auto found = co_await alive(id);
+  if (!found) co_return tl::unexpected(found.error());
+  found->trial->record.hparams = std::move(hparams);
+  Changes nothing;
+  co_await write(found->experiment->record.id, id, std::move(nothing));
+  co_return Result<void>{};
+}
+
 asio::awaitable<Result<void>> Unmanaged::runner_state(TrialId id, std::string state) {
   const auto found = co_await alive(id);
   if (!found) co_return tl::unexpected(found.error());
