@@ -121,7 +121,7 @@ def log_directories(
 
 def serve(service: _service.Service, directories: dict[str, Any], arguments: list[str]) -> None:
     """Runs TensorBoard in this process."""
-    from tensorboard import default, program  # type: ignore[import-not-found]
+    from tensorboard import default, program
 
     last = time.monotonic()
 

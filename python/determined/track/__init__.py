@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from determined import _metrics
+from determined.track._imports import import_runs as _import_runs
 from determined.track._media import Audio, Histogram, Image, Media, Table, Text
 from determined.track._run import BEGIN_SECONDS, FINISH_SECONDS, Run, begin, texts
 from determined.track._sender import sync as _sync
@@ -129,6 +130,28 @@ def sync(directory: str | os.PathLike[str]) -> int:
     return _sync(pathlib.Path(directory).absolute()).trial.experiment_id
 
 
+def import_tensorboard(
+    path: str | os.PathLike[str], project: str | None = None, workspace: str | None = None
+) -> list[int]:
+    """Sends the runs of a directory with event files. Returns the numbers of their experiments, the same each time.
+
+    Raises:
+        FileNotFoundError: there is no such directory.
+        ValueError: it has no run, or the package that reads it is not installed.
+    """
+    return [sync(found) for found in _import_runs("tensorboard", pathlib.Path(path), project, workspace)]
+
+
+def import_mlflow(path: str | os.PathLike[str], project: str | None = None, workspace: str | None = None) -> list[int]:
+    """The same for a directory ``mlruns`` of MLflow."""
+    return [sync(found) for found in _import_runs("mlflow", pathlib.Path(path), project, workspace)]
+
+
+def import_wandb(path: str | os.PathLike[str], project: str | None = None, workspace: str | None = None) -> list[int]:
+    """The same for a directory of offline runs of W&B."""
+    return [sync(found) for found in _import_runs("wandb", pathlib.Path(path), project, workspace)]
+
+
 def _current() -> Run:
     if run is None:
         raise RuntimeError("there is no run; call track.init() first")
@@ -154,6 +177,9 @@ __all__ = [
     "Table",
     "Text",
     "finish",
+    "import_mlflow",
+    "import_tensorboard",
+    "import_wandb",
     "init",
     "log",
     "log_artifact",

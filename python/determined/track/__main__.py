@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from determined.common.api import errors
+from determined.track._imports import READERS, import_runs
 from determined.track._run import home
 from determined.track._sender import ReplacedError, sync
 
@@ -18,10 +19,22 @@ def main(words: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("sync", help="send runs to the master; again, only what it does not have")
     one.add_argument("directory", nargs="*", type=pathlib.Path, help=f"of a run, or of several; by default {home()}")
+    two = commands.add_parser("import", help="send what another program recorded; again, only what is new")
+    two.add_argument("kind", choices=sorted(READERS))
+    two.add_argument("path", type=pathlib.Path, help="the directory of its runs")
+    two.add_argument("--project")
+    two.add_argument("--workspace")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     arguments = parser.parse_args(words)
-    given = arguments.directory or [home()]
     failed = False
+    try:
+        if arguments.command == "import":
+            given = import_runs(arguments.kind, arguments.path, arguments.project, arguments.workspace)
+        else:
+            given = arguments.directory or [home()]
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
     for path in [found for directory in given for found in _runs(directory)]:
         try:
             info = sync(path)

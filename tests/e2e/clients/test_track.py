@@ -213,3 +213,60 @@ def test_who_is_not_logged_in_is_told_so(cluster, program):
     text = program("-c", FIVE_LINES, DET_USER="nobody", DET_PASS="wrong", code=1)
     assert "Exception" in text and "nothing more is sent" in text
     assert os.listdir(program.runs)
+
+
+TENSORBOARD = """
+from torch.utils.tensorboard import SummaryWriter
+for run in ("a", "b"):
+    with SummaryWriter(f"logs/{run}") as writer:
+        for step in range(5):
+            writer.add_scalar("loss", 1 / (step + 1), step)
+"""
+
+MLRUNS = """
+import os
+os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+import mlflow
+mlflow.set_tracking_uri("file:mlruns")
+mlflow.set_experiment("vision")
+with mlflow.start_run(run_name="a"):
+    mlflow.log_param("lr", 0.1)
+    for step in range(5):
+        mlflow.log_metric("train/loss", 1 / (step + 1), step=step)
+    mlflow.log_text("hello", "notes/hello.txt")
+"""
+
+WANDB = """
+import wandb
+with wandb.init(project="vision", name="a", mode="offline", config={"lr": 0.1}, dir=".") as run:
+    for step in range(5):
+        run.log({"loss": 1 / (step + 1)})
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "text", "path", "names"),
+    [
+        ("tensorboard", "tensorboard", TENSORBOARD, "logs", ["a", "b"]),
+        ("mlflow", "mlflow", MLRUNS, "mlruns", ["a"]),
+        ("wandb", "wandb", WANDB, "wandb", ["a"]),
+    ],
+)
+def test_what_another_program_recorded_is_imported_once(cluster, program, kind, module, text, path, names):
+    pytest.importorskip(module)
+    program("-c", text)
+    for _ in range(2):
+        program("-m", "determined.track", "import", kind, path, "--workspace", f"from {kind}", "--project", "all")
+    found = [e for e in cluster.get("experiments?limit=200")["experiments"] if e["workspaceName"] == f"from {kind}"]
+    assert sorted(e["name"] for e in found) == names
+    for experiment in found:
+        assert experiment["state"] == "STATE_COMPLETED" and kind in experiment["labels"]
+        trial = trial_of(cluster, experiment)
+        values = {name for point in curve(cluster, trial).values() for name in point}
+        assert [value for point in curve(cluster, trial).values() for value in point.values()] == [
+            pytest.approx(1 / (step + 1)) for step in range(5)
+        ]
+        assert values == {"train/loss" if kind == "mlflow" else "loss"}
+        if kind != "tensorboard":
+            assert float(trial["hparams"]["lr"]) == 0.1
+    assert not list(program.runs.glob("import-*/refused.jsonl"))
