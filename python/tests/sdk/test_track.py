@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import determined.track as track
+from determined.track.__main__ import main
+from determined.track._imports import _log_records
 from determined.track._journal import Journal
 from determined.track._media import _encode_png
 
@@ -130,3 +132,38 @@ def test_a_forked_process_writes_to_the_same_journal(directory: pathlib.Path) ->
     os.waitpid(child, 0)
     track.log({"loss": 2.0}, step=3)
     assert [one.get("step") for one in records(directory)] == [1, 2, 3]
+
+
+def wandb_log(*records: bytes) -> bytes:
+    """A log with each record whole, or in parts where a block of 32 KiB ends."""
+    data = b":W&B\xe1\xbe\x00"
+    for record in records:
+        first = True
+        while True:
+            left = 32768 - len(data) % 32768
+            if left < 7:
+                data += bytes(left)
+                left = 32768
+            part, record = record[: left - 7], record[left - 7 :]
+            kind = (1 if not record else 2) if first else (4 if not record else 3)
+            data += struct.pack("<IHB", 0, len(part), kind) + part
+            first = False
+            if not record:
+                break
+    return data
+
+
+def test_records_of_a_log_are_read_across_blocks_and_up_to_where_it_is_cut_off() -> None:
+    records = [b"a" * 100, b"b" * 70_000, b"c" * 32_750, b"d"]
+    data = wandb_log(*records)
+    assert list(_log_records(data)) == records
+    assert list(_log_records(data[:-3])) == records[:-1]
+    with pytest.raises(ValueError, match="is no log of W&B"):
+        list(_log_records(b"something else"))
+
+
+def test_an_import_says_what_is_wrong(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "mlflow", str(tmp_path / "missing")]) == 1
+    assert "is no directory; pass the one in which the runs are" in capsys.readouterr().err
+    assert main(["import", "mlflow", str(tmp_path)]) == 1
+    assert "has no run of mlflow" in capsys.readouterr().err
