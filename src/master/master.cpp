@@ -36,11 +36,11 @@
 #include "det/master/rights/audit.h"
 #include "det/master/rights/rights.h"
 #include "det/master/rights/role_book.h"
+#include "det/master/routes.h"
 #include "det/master/services.h"
 #include "det/master/tasks/proxy_ports.h"
 #include "det/master/tasks/proxy_routes.h"
 #include "det/master/unmanaged/unmanaged.h"
-#include "det/master/web.h"
 #include "det/master/webhooks/webhooks.h"
 #include "det/master/workspaces/place_deletion.h"
 #include "det/master/workspaces/workspaces.h"
@@ -63,10 +63,6 @@ void make_own_checkpoint_storage(const std::filesystem::path& place, const std::
   }
 }
 
-constexpr std::size_t kUploadBytesMax = std::size_t{128} << 20;
-constexpr std::size_t kReportBytesMax = std::size_t{16} << 20;
-constexpr std::size_t kArtifactBytesMax = std::size_t{512} << 20;
-
 Time wall_clock() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return Time{std::chrono::duration_cast<std::chrono::microseconds>(now).count()};
@@ -81,17 +77,6 @@ std::string setting(store::Store& store, const std::string& key, std::string (*m
   store.commit(std::move(changes), [] {});
   store.flush();
   return value;
-}
-
-std::size_t body_limit(const http::Request& head) {
-  for (const auto* path : {"/api/v1/experiments", "/api/v1/commands", "/api/v1/notebooks", "/api/v1/shells",
-                           "/api/v1/tensorboards"})
-    if (head.path == path) return kUploadBytesMax;
-  if (head.path.starts_with("/api/2.0/mlflow-artifacts/")) return kArtifactBytesMax;
-  if (head.path.starts_with("/api/2.0/mlflow/")) return kReportBytesMax;
-  if (head.path.ends_with("/metrics") || head.path.ends_with("/logs") || head.path == "/task-logs")
-    return kReportBytesMax;
-  return std::size_t{1} << 20;
 }
 
 class Server final : public Master {
@@ -313,63 +298,9 @@ class Server final : public Master {
     router_.authorize([this](const std::string& operation, const http::Request& request,
                              const std::any& principal) { return admit(operation, request, principal); });
     router_.observe([this](const http::Router::Call& call) { return audit(services_, call); });
-    add_role_routes(router_, services_);
-    add_group_routes(router_, services_);
-    add_config_policy_routes(router_, services_);
-    add_audit_routes(router_, services_);
-    add_agent_routes(router_, services_);
-    add_report_routes(router_, services_);
-    add_checkpoint_report_routes(router_, services_);
-    add_environment_routes(router_, services_);
-    add_metadata_routes(router_, services_);
-    add_allocation_routes(router_, services_);
-    add_rendezvous_routes(router_, services_);
-    add_submit_routes(router_, services_);
-    add_continue_routes(router_, services_);
-    add_experiment_routes(router_, services_);
-    add_trial_routes(router_, services_);
-    add_unmanaged_routes(router_, services_);
-    add_unmanaged_submit_routes(router_, services_);
-    add_task_log_routes(router_, services_);
-    add_checkpoint_routes(router_, services_);
-    add_checkpoint_file_routes(router_, services_);
-    add_model_routes(router_, services_);
-    add_policy_routes(router_, services_);
-    add_log_routes(router_, services_);
-    add_user_routes(router_, services_);
-    add_cluster_routes(router_, services_);
-    add_pool_routes(router_, services_);
-    add_allotment_routes(router_, services_);
-    add_pool_binding_routes(router_, services_);
+    add_all_routes(router_, services_);
     add_master_config_routes(router_, shown_configuration());
-    add_cluster_message_routes(router_, services_);
-    add_account_routes(router_, services_);
-    add_activity_routes(router_, services_);
-    add_source_routes(router_, services_);
-    add_log_field_routes(router_, services_);
-    add_compare_routes(router_, services_);
-    add_project_column_routes(router_, services_);
-    add_file_tree_routes(router_, services_);
-    add_bulk_routes(router_, services_);
-    add_find_routes(router_, services_);
-    add_empty_routes(router_, services_);
-    add_profiler_routes(router_, services_);
-    add_token_routes(router_, services_);
-    add_usage_routes(router_, services_);
-    add_job_routes(router_, services_);
-    add_search_routes(router_, services_);
-    add_simulate_routes(router_, services_);
-    add_pareto_routes(router_, services_);
-    add_task_routes(router_, services_);
-    add_task_submit_routes(router_, services_);
-    add_command_routes(router_, services_);
-    add_generic_task_routes(router_, services_);
-    add_template_routes(router_, services_);
     if (options_.prometheus) add_prometheus_routes(router_, services_);
-    add_webhook_routes(router_, services_);
-    add_workspace_routes(router_, services_);
-    add_project_routes(router_, services_);
-    add_mlflow_routes(router_, services_);
     add_web(router_);
   }
 
