@@ -99,11 +99,12 @@ def wandb_runs(path: pathlib.Path) -> Iterator[Recorded]:
         from wandb.proto import wandb_internal_pb2
     except ImportError:
         raise ValueError("W&B is not installed, whose package knows its records; run: pip install wandb") from None
+    messages: Any = wandb_internal_pb2  # its stub names none of them
     for file in sorted(path.rglob("*.wandb")):
         run = Recorded(file.stem, file.stem)
         start = 0.0
         for data in _log_records(file.read_bytes()):
-            record = wandb_internal_pb2.Record.FromString(data)
+            record = messages.Record.FromString(data)
             kind = record.WhichOneof("record_type")
             if kind == "run":
                 run.name = record.run.display_name or record.run.run_id
