@@ -13,8 +13,8 @@ std::string AgentFlags::add_attribute(const std::string& text) {
   const auto at = text.find('=');
   const auto name = text.substr(0, at);
   if (at == std::string::npos || !api::is_name(name) || !api::is_name(text.substr(at + 1)))
-    return fmt::format(
-        "attribute '{}' must have the form NAME=VALUE, with letters, digits, '.', '-' and '_'", text);
+    return fmt::format("attribute '{}' must have the form NAME=VALUE, with letters, digits, '.', '-' and '_'",
+                       text);
   options.attributes[name] = text.substr(at + 1);
   return "";
 }

@@ -16,8 +16,7 @@
 namespace det::commands {
 
 void MasterFlags::add_to(CLI::App& app) {
-  app.add_option("--dir", options.directory, "Directory for the state of the master")
-      ->capture_default_str();
+  app.add_option("--dir", options.directory, "Directory for the state of the master")->capture_default_str();
   app.add_option("--db", options.database,
                  "PostgreSQL database for the state, as postgres://USER@HOST:PORT/NAME (default: the "
                  "configuration's, or SQLite in DIR)");

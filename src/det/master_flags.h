@@ -18,7 +18,8 @@ class MasterFlags {
  public:
   void add_to(CLI::App& app);
 
-  /// After parsing: reads the configuration file, which options precede, and checks what it can without a database.
+  /// After parsing: reads the configuration file, which options precede, and checks what it can without a
+  /// database.
   Result<void> finish();
 
   master::MasterOptions options{.directory = default_directory()};

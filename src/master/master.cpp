@@ -301,7 +301,6 @@ class Server final : public Master {
     add_all_routes(router_, services_);
     add_master_config_routes(router_, shown_configuration());
     if (options_.prometheus) add_prometheus_routes(router_, services_);
-    add_web(router_);
   }
 
   /// Wakes those who follow the master's own log; many lines at once ring once.

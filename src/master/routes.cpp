@@ -67,6 +67,7 @@ void add_all_routes(http::Router& router, Services& services) {
   add_workspace_routes(router, services);
   add_project_routes(router, services);
   add_mlflow_routes(router, services);
+  add_web(router);
 }
 
 std::size_t body_limit(const http::Request& head) {
