@@ -25,7 +25,7 @@ mmdebstrap --quiet --variant=minbase --include=ca-certificates bookworm "$place/
 podman "${options[@]}" import --quiet "$place/base.tar" base >/dev/null
 podman "${options[@]}" build --quiet --isolation=chroot --network=host "${settings[@]}" --build-arg BASE=localhost/base \
   -f deploy/kubernetes/Containerfile -t det dist
-container="$(podman "${options[@]}" run --detach --cgroups=disabled --network=host --entrypoint sleep localhost/det infinity)"
+container="$(podman "${options[@]}" run --detach --cgroups=disabled --ulimit=host --network=host --entrypoint sleep localhost/det infinity)"
 podman "${options[@]}" exec "$container" bash -euc '
   mkdir /tmp/work && cd /tmp/work
   det up --port 18188 >/tmp/up.log 2>&1 &
