@@ -6,7 +6,7 @@ and with submitit and dask-jobqueue where ``--peers`` names a directory that has
 processors of Slurm at once. They take turns; a ratio is that of one turn, and the median over the turns is shown.
 
     pip install --target ~/.cache/det-bench/slurm submitit dask-jobqueue
-    python bench/slurm.py [--trials 100] [--rounds 3] [--peers ~/.cache/det-bench/slurm]
+    python bench/slurm.py [--trials 100] [--rounds 3] [--peers ~/.cache/det-bench/slurm] [--without submitit]
 """
 
 import argparse
@@ -92,6 +92,7 @@ def main():
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", help="a directory with submitit and dask-jobqueue")
+    parser.add_argument("--without", nargs="*", default=[], help="names that take no turn, such as submitit")
     options = parser.parse_args()
     trials = options.trials
     with Slurm() as slurm, tempfile.TemporaryDirectory() as directory:
@@ -114,6 +115,7 @@ def main():
             if options.peers:
                 for name in ("submitit", "dask"):
                     contenders[name] = lambda name=name: peer(slurm, name, trials, options.peers)
+            contenders = {name: run for name, run in contenders.items() if name not in options.without}
             print(f"{trials} trials of {BATCHES} batches:")
             measure(slurm, contenders, options.rounds)
         finally:

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Builds the container image of deploy/kubernetes from a wheel, and trains a model in a container of it. The base is an empty
-# Debian 12 of mmdebstrap, so that no registry of images is needed. As root, with the packages crun, mmdebstrap and podman.
+# Debian 12 of mmdebstrap, so that no registry of images is needed. As root, with the packages mmdebstrap, podman and runc.
 #   tools/packaging/check_image.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 [ -e dist/determined_cpp-*.whl ] || { echo "dist has no wheel; run tools/release wheel first" >&2; exit 1; }
 place="$(mktemp -d)"
-# Storage, networks and control groups as a container without an engine's service has them: where podman itself runs in a
-# container or in a virtual machine, overlays and systemd may be missing.
-options=(--root "$place/storage" --runroot "$place/run" --storage-driver vfs --cgroup-manager cgroupfs)
+# Without systemd, without overlays and with no more than this machine's limits, which may themselves be a container's; runc
+# takes what control groups there are, of both versions.
+options=(--root "$place/storage" --runroot "$place/run" --storage-driver vfs --cgroup-manager cgroupfs --runtime runc)
+limits=(--ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" --ulimit nproc=4096:4096)
 container=
 end() {
-  if [ -n "$container" ]; then podman "${options[@]}" rm --force --time 5 "$container" >/dev/null || true; fi
+  if [ -n "$container" ]; then podman "${options[@]}" rm --force --time 0 "$container" >/dev/null || true; fi
   podman "${options[@]}" rmi --all --force >/dev/null 2>&1 || true
   rm -rf "$place"
 }
@@ -25,7 +26,7 @@ mmdebstrap --quiet --variant=minbase --include=ca-certificates bookworm "$place/
 podman "${options[@]}" import --quiet "$place/base.tar" base >/dev/null
 podman "${options[@]}" build --quiet --isolation=chroot --network=host "${settings[@]}" --build-arg BASE=localhost/base \
   -f deploy/kubernetes/Containerfile -t det dist
-container="$(podman "${options[@]}" run --detach --cgroups=disabled --ulimit=host --network=host --entrypoint sleep localhost/det infinity)"
+container="$(podman "${options[@]}" run --detach "${limits[@]}" --network=host --entrypoint sleep localhost/det infinity)"
 podman "${options[@]}" exec "$container" bash -euc '
   mkdir /tmp/work && cd /tmp/work
   det up --port 18188 >/tmp/up.log 2>&1 &
