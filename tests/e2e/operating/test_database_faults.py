@@ -3,9 +3,11 @@
 import contextlib
 import ipaddress
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -99,6 +101,48 @@ def test_the_server_is_switched_over_to_a_replica(server, master, tmp_path):
     leader.wait_for("cannot be reached. Changes wait until it can")
     leader.wait_for("can be reached again and is being written")
     check(writer, leader.url)
+
+
+def test_the_database_comes_back_as_of_a_moment(server, master, tmp_path):
+    shared = pathlib.Path(tempfile.mkdtemp(prefix="det-archive-"))
+    shared.chmod(0o777)
+    archive, base = shared / "archive", shared / "base"
+    primary = server("archive_mode=on", f"archive_command=mkdir -p {archive} && cp %p {archive}/%f")
+    leader = master(primary.database("kept"))
+    leader.wait_for("is ready")
+    session = Session(leader.url, "determined", "")
+    session.post("/api/v1/models", {"name": "before the copy"})
+    copied = subprocess.run(
+        [
+            *(programs() / "pg_basebackup", "-D", base, "-h", "127.0.0.1", "-p", str(primary.port), "-U", "det"),
+            *("-c", "fast"),
+        ],
+        user=primary.user, cwd="/", capture_output=True, text=True,
+    )  # fmt: skip
+    assert copied.returncode == 0, copied.stderr
+    session.post("/api/v1/models", {"name": "before the moment"})
+    moment = primary.ask("kept", "SELECT clock_timestamp()")
+    session.delete("/api/v1/models/before%20the%20copy")
+    session.post("/api/v1/models", {"name": "after the moment"})
+    last = primary.ask("kept", "SELECT pg_walfile_name(pg_switch_wal())")
+    wait_until(lambda: primary.ask("kept", "SELECT last_archived_wal FROM pg_stat_archiver") >= last, "the archive")
+    leader.kill()
+    primary.end()
+
+    restored = server(
+        f"restore_command=cp {archive}/%f %p", f"recovery_target_time={moment}", "recovery_target_action=promote"
+    )
+    restored.crash()
+    shutil.rmtree(restored.data)
+    shutil.move(base, restored.data)
+    (restored.data / "recovery.signal").touch()
+    restored.start()
+    wait_until(lambda: restored.ask("kept", "SELECT pg_is_in_recovery()") == "f", "the end of the recovery")
+    again = master(restored.url("kept"))
+    again.wait_for("is ready")
+    names = {model["name"] for model in Session(again.url, "determined", "").pages("/api/v1/models", "models")}
+    assert names == {"before the copy", "before the moment"}
+    shutil.rmtree(shared)
 
 
 @root
