@@ -20,12 +20,7 @@ END
 test -f best/state-dict.pth
 det model list-versions first-model
 
-# The page of an interactive task, once the client says that it is ready.
-page_of() {
-  local page
-  page=$("$@" --no-browser | tee /dev/stderr | grep -o 'http://[^ ]*' | tail -1)
-  curl --silent --show-error --fail --location --cookie-jar cookies "$page" | head -c 300
-}
+# What the web server of a task answers to its owner.
 token=$(det dev auth-token)
 opened() {
   curl --silent --show-error --fail --header "Authorization: Bearer $token" "$DET_MASTER/proxy/$1/$2"
@@ -42,7 +37,8 @@ det shell open "$shell" -- hostname
 command=$(det shell show-ssh-command "$shell" | grep '^ssh ')
 options=${command#ssh }
 host=${options##* }
-eval "options=(${options% *})"
+options=${options% *}
+eval "options=(${options//-tt/})" # scp has no terminal
 date > sent
 scp "${options[@]}" sent "$host:$PWD/there"
 scp "${options[@]}" "$host:$PWD/there" back
