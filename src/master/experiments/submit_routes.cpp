@@ -409,6 +409,13 @@ asio::awaitable<Result<PreviewReply>> preview(Services& s, Context context, Prev
       (!has_searcher->value.is_object() || !has_searcher->value.get_object().contains("searcher")))
     co_return invalid_argument("invalid experiment configuration; missing searcher");
   auto resolved = resolve_search(s, text);
+  if (!resolved && has_searcher) {
+    // A trial class needs a length, and records_per_epoch for epochs. What the search does can be told
+    // without them, as for a script, which decides both itself.
+    auto document = has_searcher->value.get_object();
+    document["entrypoint"] = "python3 train.py";
+    if (auto as_script = resolve_search(s, json::serialize(document))) resolved = std::move(as_script);
+  }
   if (!resolved) co_return tl::unexpected(resolved.error());
   const auto config = resolved->config;
   auto play = [config, seed = request.seed] {

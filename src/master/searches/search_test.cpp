@@ -110,6 +110,30 @@ TEST_F(SearchTest, APreviewOfAScriptWithoutALengthTrainsToCompletion) {
   }
 }
 
+TEST_F(SearchTest, APreviewNeedsNeitherALengthNorTheRecordsOfAnEpoch) {
+  const json::object random{{"name", "random"}, {"metric", "loss"}, {"max_trials", 2}};
+  const json::object halving{
+      {"name", "async_halving"}, {"metric", "loss"}, {"max_trials", 2}, {"num_rungs", 3},
+      {"time_metric", "epochs"}, {"max_time", 16},   {"divisor", 4}};
+  for (const auto& entrypoint : {json::value(), json::value("model_def:Trial")}) {
+    const auto trials = [&](const json::object& searcher) {
+      json::object config{{"searcher", searcher}};
+      if (!entrypoint.is_null()) config["entrypoint"] = entrypoint;
+      const auto answer = call(user_, "POST", "/api/v1/preview-hp-search", json::object{{"config", config}});
+      EXPECT_EQ(answer.status, 200) << answer.text;
+      return json::serialize(answer.body.at("summary").at("trials"));
+    };
+    EXPECT_EQ(trials(random), R"([{"count":2,"unit":{"maxLength":true}}])");
+    EXPECT_EQ(trials(halving), R"([{"count":1,"unit":{"name":"epochs","value":1,"maxLength":false}},)"
+                               R"({"count":0,"unit":{"name":"epochs","value":4,"maxLength":false}},)"
+                               R"({"count":1,"unit":{"name":"epochs","value":16,"maxLength":false}}])");
+  }
+  const auto wrong = call(user_, "POST", "/api/v1/preview-hp-search",
+                          json::object{{"config", {{"searcher", {{"name", "random"}, {"metric", "loss"}}}}}});
+  EXPECT_EQ(wrong.status, 400) << "no trials";
+  EXPECT_NE(wrong.text.find("max_trials"), std::string::npos) << wrong.text;
+}
+
 TEST_F(SearchTest, APreviewOfHalvingHasOneRowALengthAndTheBreakdown) {
   const json::object searcher{{"name", "adaptive_asha"},
                               {"metric", "loss"},
