@@ -28,12 +28,6 @@ constexpr std::pair<State, const char*> kStates[] = {
     {State::Deleted, "STATE_DELETED"},
 };
 
-std::string name_of(State state) {
-  for (const auto& [known, name] : kStates)
-    if (known == state) return name;
-  return "STATE_UNSPECIFIED";
-}
-
 // How far the most progressed of these allocations is.
 std::string active_name(Services& s, const std::vector<std::string>& allocations) {
   AllocationState most = AllocationState::Pending;
@@ -146,6 +140,18 @@ std::string state_name(Services& s, const experiment::TrialRecord& record) {
   if (live->allocation.empty() && experiment->record().state != State::Active)
     return name_of(experiment->record().state);
   return active_name(s, {live->allocation});
+}
+
+std::string name_of(State state) {
+  for (const auto& [known, name] : kStates)
+    if (known == state) return name;
+  return "STATE_UNSPECIFIED";
+}
+
+std::string run_state(const std::string& state) {
+  for (const auto* doing : {"STATE_QUEUED", "STATE_PULLING", "STATE_STARTING", "STATE_RUNNING"})
+    if (state == doing) return "STATE_ACTIVE";
+  return state;
 }
 
 std::string state_name(experiment::CheckpointState state) {

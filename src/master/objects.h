@@ -12,6 +12,10 @@
 namespace det::master {
 
 /// "STATE_RUNNING": Active is shown as QUEUED, STARTING or RUNNING by what its allocations do.
+/// STATE_PAUSED, …
+std::string name_of(experiment::State state);
+/// Of a run: STATE_ACTIVE for what is queued, pulling, starting or running, as the original tells runs.
+std::string run_state(const std::string& state);
 std::string state_name(Services& s, const experiment::ExperimentRecord& record);
 std::string state_name(Services& s, const store::ExperimentSummary& record);
 std::string state_name(Services& s, const experiment::TrialRecord& record);

@@ -50,6 +50,28 @@ TEST_F(BulkRunsTest, EachIsAnsweredWithItsReason) {
   EXPECT_NE(act("delete", {{"runIds", {runs[0]}}}).at(runs[0]), "") << "it is not over";
 }
 
+TEST_F(BulkRunsTest, AreFoundByTheirStateWhichIsActiveWhateverTheyAreDoing) {
+  const auto runs = make_runs();
+  submit("description: waits\nresources: {slots_per_trial: 8}\n");
+  ASSERT_EQ(act("pause", {{"runIds", {runs[0]}}}).at(runs[0]), "");
+  ASSERT_EQ(act("kill", {{"runIds", {runs[1]}}}).at(runs[1]), "");
+  const auto in_state = [&](const char* state) {
+    const auto filter = fmt::format(
+        R"({{"filterGroup":{{"kind":"group","conjunction":"and","children":[{{"kind":"field","columnName":"state",)"
+        R"("operator":"=","type":"COLUMN_TYPE_TEXT","value":"{}"}}]}},"showArchived":true}})",
+        state);
+    const auto answer =
+        call(user_, "POST", "/api/v1/runs", json::object{{"filter", filter}, {"sort", "id=asc"}});
+    std::vector<std::int64_t> ids;
+    for (const auto& run : answer.body.at("runs").as_array()) {
+      ids.push_back(*json::to_int64(run.at("id")));
+      EXPECT_EQ(run.at("state").as_string(), fmt::format("STATE_{}", state));
+    }
+    return ids;
+  };
+  EXPECT_EQ(in_state("ACTIVE").size(), 3u) << "one of them waits";
+}
+
 TEST_F(BulkRunsTest, AFilterChoosesThemAll) {
   const auto runs = make_runs();
   ASSERT_EQ(runs.size(), 4u);

@@ -14,6 +14,24 @@ constexpr int kDepthMax = 32;
 constexpr const char* kComparisons[] = {"=",  "!=",       "<",           "<=",      ">",
                                         ">=", "contains", "notContains", "isEmpty", "notEmpty"};
 
+/// States without their prefix; ACTIVE is said of all that is not paused and does not end, whatever it is
+/// doing.
+Condition of_state(Condition condition) {
+  if (!condition.value.is_string()) return condition;
+  std::string name(condition.value.get_string());
+  if (name.starts_with("STATE_")) name.erase(0, std::string_view("STATE_").size());
+  condition.value = boost::json::string(name);
+  condition.type = Type::Text;
+  const bool equal = condition.comparison == "=";
+  if (to_lower(name) != "active" || (!equal && condition.comparison != "!=")) return condition;
+  Condition any{.join = equal ? Join::Or : Join::And};
+  for (const auto* doing : {"ACTIVE", "QUEUED", "PULLING", "STARTING", "RUNNING"}) {
+    any.children.push_back(condition);
+    any.children.back().value = doing;
+  }
+  return any;
+}
+
 Result<Condition> parse_condition(const json::value& value, int depth) {
   if (depth > kDepthMax)
     return invalid_argument("filter is nested more than {} levels deep; simplify it", kDepthMax);
@@ -44,6 +62,7 @@ Result<Condition> parse_condition(const json::value& value, int depth) {
   if (type == "COLUMN_TYPE_DATE") condition.type = Type::Date;
   if (type == "COLUMN_TYPE_ARRAY") condition.type = Type::Array;
   if (const auto* given = o.if_contains("value")) condition.value = *given;
+  if (condition.column == "state") return of_state(std::move(condition));
   return condition;
 }
 

@@ -32,7 +32,8 @@ struct Filter {
 /// {"filterGroup":{"kind":"group","conjunction":"and","children":[{"kind":"field","columnName":"id",
 /// "operator":"=","type":"COLUMN_TYPE_NUMBER","value":1},…]},"showArchived":false}; an empty text is no
 /// condition. Operators: = != < <= > >= contains notContains isEmpty notEmpty; a condition without a value
-/// that needs one is left out, as in pages where it is being typed.
+/// that needs one is left out, as in pages where it is being typed. A `state` may have the prefix STATE_, and
+/// ACTIVE is also what is queued, pulling, starting or running.
 Result<Filter> parse_filter(const std::string& text);
 bool matches(const Condition& condition, const Row& row);
 

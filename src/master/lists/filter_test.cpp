@@ -21,6 +21,7 @@ const Row kRow = [](const std::string& column) -> json::value {
   if (column == "id") return 7;
   if (column == "name") return "Fashion MNIST";
   if (column == "tags") return json::array{"vision", "old"};
+  if (column == "state") return "STARTING";
   if (column == "startTime") return "2026-03-01T10:00:00Z";
   return nullptr;
 };
@@ -50,6 +51,16 @@ TEST(Filter, ComparesNumbersTextsDatesAndLists) {
       {field("nothing", "=", "1"), false},
       {field("nothing", "!=", "1"), true},
       {field("id", "=", "null"), true},  // somebody is still typing
+  };
+  for (const auto& [text, expected] : cases) EXPECT_EQ(passes(group("and", text)), expected) << text;
+}
+
+TEST(Filter, ActiveIsAnyStateOfWhatIsNotPausedAndDoesNotEnd) {
+  const std::tuple<std::string, bool> cases[] = {
+      {field("state", "=", R"("STARTING")"), true},   {field("state", "=", R"("STATE_STARTING")"), true},
+      {field("state", "=", R"("ACTIVE")"), true},     {field("state", "=", R"("STATE_ACTIVE")"), true},
+      {field("state", "!=", R"("ACTIVE")"), false},   {field("state", "=", R"("RUNNING")"), false},
+      {field("state", "=", R"("COMPLETED")"), false}, {field("state", "!=", R"("PAUSED")"), true},
   };
   for (const auto& [text, expected] : cases) EXPECT_EQ(passes(group("and", text)), expected) << text;
 }

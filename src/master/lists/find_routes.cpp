@@ -247,6 +247,11 @@ json::value run_column(const Candidate& c, const std::string& name) {
   if (name == "experimentName") return boost::json::string(c.experiment->name);
   if (name == "experimentDescription") return boost::json::string(c.experiment->description);
   if (name == "experimentProgress") return c.experiment->progress;
+  if (name == "state") {
+    const bool active = c.trial.state == experiment::State::Active;
+    const auto state = active ? run_state(c.experiment->state) : name_of(c.trial.state);
+    return boost::json::string(state.substr(std::string_view("STATE_").size()));
+  }
   if (name == "startTime") return boost::json::string(to_rfc3339(c.trial.start_time));
   if (name == "endTime") return c.trial.end_time ? json::value(to_rfc3339(*c.trial.end_time)) : json::value();
   if (name == "duration")
@@ -261,7 +266,7 @@ Run to_run(const api::Experiment& e, const api::Trial& t) {
   Run run{.id = t.id,
           .start_time = t.start_time,
           .end_time = t.end_time,
-          .state = t.state,
+          .state = run_state(t.state),
           .labels = e.labels,
           .checkpoint_size = t.total_checkpoint_size,
           .checkpoint_count = t.checkpoint_count,
