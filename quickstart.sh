@@ -17,8 +17,10 @@ if [ -e "${wheels[0]}" ] && [ ! -e build/release/build.ninja ]; then
   "$environment/bin/pip" install --quiet --disable-pip-version-check "${wheels[0]}" $(grep -E '^(torch|numpy)==' tools/requirements.txt)
 else
   environment=.venv
-  tools/setup.sh det det_trial det_shim
-  tools/build.sh release det det_python_runtime
+  say "building from source; with a wheel (tools/release wheel) in dist/, nothing would be compiled"
+  # Compiled while PyTorch is downloaded and the pages are made, which are then linked in.
+  tools/setup.sh --without-tests det det_python_runtime
+  tools/build.sh --without-tests release det det_python_runtime
 fi
 
 export PATH="$PWD/$environment/bin:$PATH"

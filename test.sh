@@ -114,6 +114,7 @@ say "unit tests and simulation start, and run beside what follows"
 run "rules of the house (tools/tidy.py)"     python tools/tidy.py
 run "formatting, lint and types"              tools/format.sh --check
 run "generated clients of the API"            tools/api/generate --check
+run "the web page's types"                   npm --prefix webui run --silent check
 run "the web page's functions"               npm --prefix webui test --silent
 run "the Python package"                     python_tests python/tests
 run "unit tests and simulation"              finish_unit_tests

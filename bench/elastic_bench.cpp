@@ -78,7 +78,7 @@ class Nodes {
   }
   void come(const std::vector<Event>& events) {
     for (const auto& event : events)
-      if (const auto* wanted = std::get_if<AllotmentRequested>(&event))
+      if (const auto* wanted = event.as<AllotmentRequested>())
         arrive(request(wanted->task, wanted->owner));
       else
         handle(event);

@@ -10,7 +10,8 @@
 # they are compiled once with that set. A module that WAITS more than it
 # computes is optimised less (-O1, with less inlining), which builds it in half the time.
 #
-# With DET_UNITY many files are compiled at once, which reads their headers and makes what they share of templates once.
+# With DET_UNITY many files are compiled at once (AT_ONCE says how many at most, where their names do not allow more), which
+# reads their headers and makes what they share of templates once.
 # TOGETHER is a filter of Google Test: these tests run in one process, which shares what is slow to start.
 #
 # The names of their unnamed namespaces meet then; where they are those of every file (list, create), the module is
@@ -21,8 +22,15 @@
 # dependencies are private for the same reason unless they are listed, too.
 set(DET_PURE_LIBRARIES fmt::fmt yaml-cpp Boost::json tl::expected)
 
+cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+if(cores LESS_EQUAL 4)
+  set(DET_FILES_AT_ONCE 12)  # a third of what 6 at once compile, they compile again and again
+else()
+  set(DET_FILES_AT_ONCE 6)  # more cores want more pieces
+endif()
+
 function(det_module name)
-  cmake_parse_arguments(ARG "PURE;WAITS;SEPARATE" "PRECOMPILED;ROOM;TOGETHER" "HEADERS;SOURCES;TESTS;DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PURE;WAITS;SEPARATE" "PRECOMPILED;ROOM;TOGETHER;AT_ONCE" "HEADERS;SOURCES;TESTS;DEPS;LINK" ${ARGN})
 
   foreach(library IN LISTS ARG_LINK)
     if(ARG_PURE AND NOT library IN_LIST DET_PURE_LIBRARIES)
@@ -52,8 +60,11 @@ function(det_module name)
   set_target_properties(det_${name} PROPERTIES DET_PURE "${ARG_PURE}")
   target_include_directories(det_${name} PUBLIC ${root})
   target_compile_options(det_${name} PRIVATE -Wconversion ${DET_WARNINGS})
+  if(NOT ARG_AT_ONCE)
+    set(ARG_AT_ONCE ${DET_FILES_AT_ONCE})
+  endif()
   if(NOT ARG_SEPARATE)
-    set_target_properties(det_${name} PROPERTIES UNITY_BUILD ${DET_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+    set_target_properties(det_${name} PROPERTIES UNITY_BUILD ${DET_UNITY} UNITY_BUILD_BATCH_SIZE ${ARG_AT_ONCE})
   endif()
   if(ARG_WAITS)
     target_compile_options(det_${name} PRIVATE -O1 ${DET_LESS_INLINING})

@@ -5,10 +5,12 @@
 # det_precompiled_cli    the same and CLI11
 # det_precompiled_test   the same as all of them and GoogleTest, for tests; tests are not optimised (-O0)
 #
-# Only what never changes is in them, and only what costs much to read: a larger file is slower to load.
+# Only what rarely changes is in them, and only what costs much to read: a larger file is slower to load. Of ours, only
+# what nearly every file includes.
 set(DET_HEADERS
   <algorithm> <cstdint> <functional> <map> <memory> <optional> <set> <string> <string_view> <variant> <vector>
-  <fmt/format.h> <tl/expected.hpp> <boost/describe.hpp> <boost/json.hpp>)
+  <chrono>
+  <fmt/format.h> <tl/expected.hpp> <boost/describe.hpp> <boost/json.hpp> <det/base/error.h> <det/base/json.h>)
 set(DET_ASIO_HEADERS
   <boost/asio/any_io_executor.hpp> <boost/asio/awaitable.hpp> <boost/asio/co_spawn.hpp> <boost/asio/io_context.hpp>
   <boost/asio/ip/tcp.hpp> <boost/asio/post.hpp> <boost/asio/redirect_error.hpp> <boost/asio/steady_timer.hpp>
@@ -17,6 +19,7 @@ set(DET_ASIO_HEADERS
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cpp CONTENT "int main() {}\n")
 function(det_precompile name)
   target_link_libraries(${name} PRIVATE fmt::fmt tl::expected Boost::json)
+  target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/include/base)  # det_module makes it
   target_compile_options(${name} PRIVATE -Wpedantic)  # defines other macros, as in the modules
   target_precompile_headers(${name} PRIVATE ${ARGN})
 endfunction()

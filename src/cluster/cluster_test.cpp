@@ -378,7 +378,7 @@ TEST(Cluster, AChangeThatTheConfigurationForbidsIsRefusedAndChangesNothing) {
 TEST(Cluster, APatchOfBeforeTheConfigurationCouldChangeIsReadAsItWasMeant) {
   const auto event = json::from_json<Event>(*json::parse(R"({"ExperimentPatched":{"id":1,"name":"new"}})"));
   ASSERT_TRUE(event);
-  EXPECT_FALSE(std::get<ExperimentPatched>(*event).config);
+  EXPECT_FALSE(event->as<ExperimentPatched>()->config);
 }
 
 TEST(Cluster, OfAgentsThatComeAndGoUnderEverNewNamesOnlyTheNewestAreKept) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <boost/mp11.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -396,80 +398,49 @@ struct PreemptionRequested {
 };
 BOOST_DESCRIBE_STRUCT(PreemptionRequested, (), (allocation_id))
 
-using Event =
-    std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
-                 ExperimentExtended, ExperimentContinued, SearchContinued, ExperimentTracked, TrialTracked,
-                 SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentSilent,
-                 AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited, PreemptionExpired,
-                 IdleExpired, OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
-                 EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, PreemptionRequested,
-                 TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled, TaskPaused, TaskUnpaused,
-                 PreemptionHeeded, AgentLeaving, AllotmentRequested, AllotmentReported, AllotmentReleased,
-                 AllotmentLeaving, AllotmentEnded, AllotmentClaimed>;
+/// Any of the events above. What copies, moves, destroys, reads and writes so many kinds is compiled once
+/// (event.cpp): most files of the master pass events on.
+class Event {
+ public:
+  using Any =
+      std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
+               ExperimentExtended, ExperimentContinued, SearchContinued, ExperimentTracked, TrialTracked,
+               SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentSilent,
+               AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited, PreemptionExpired,
+               IdleExpired, OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
+               EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, PreemptionRequested,
+               TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled, TaskPaused, TaskUnpaused,
+               PreemptionHeeded, AgentLeaving, AllotmentRequested, AllotmentReported, AllotmentReleased,
+               AllotmentLeaving, AllotmentEnded, AllotmentClaimed>;
+  template <class Kind>
+  static constexpr std::size_t kPlace = boost::mp11::mp_find<Any, Kind>::value;
 
-// Effects: rows to write with the event, and who has to be told once it is durable.
-struct PutExperiment {
-  experiment::ExperimentRecord record;
-};
-/// What ExperimentExtended, ExperimentContinued and SearchContinued need of an experiment that is over.
-struct PutSearch {
-  ExperimentId id;
-  json::value search;
-};
-struct PutTrial {
-  experiment::TrialRecord record;
-};
-struct PutAllocation {
-  experiment::AllocationRecord record;
-};
-struct PutCheckpoint {
-  experiment::CheckpointRecord record;
-};
-/// The experiment, or with `trial` one of its trials, runs outside the cluster.
-struct PutUnmanaged {
-  ExperimentId experiment;
-  TrialId trial;
-  std::string external_id;
-};
-/// The next run of the trial starts at `batches`: reports beyond are of runs that did not last. Nothing: it
-/// has no checkpoint of the platform's, and only its own reports will say where it is.
-struct RewindTrial {
-  TrialId trial;
-  std::int64_t run_id = 0;
-  std::optional<std::int64_t> batches = 0;
-};
-struct PutTask {
-  task::TaskRecord record;
-};
-/// The provider of the pool has something to do; without a pool, somebody may need machines, and what is due
-/// shall be decided now.
-struct WakeProvider {
-  std::string pool;
-};
-/// A line for the log of the task.
-struct LogNote {
-  std::string task_id, allocation_id, text;
-};
-struct WakeAgent {
-  std::string agent;
-};  ///< its desired set changed
-struct WakeTrial {
-  TrialId trial;
-};  ///< its operations changed
-/// The search has events that somebody outside shall answer.
-struct WakeSearch {
-  ExperimentId id;
-};
-struct WakeAllocation {
-  std::string allocation;
-};  ///< it shall give way, or is over
-/// The experiment is over: collect its checkpoints, then say CheckpointsCollected.
-struct CollectCheckpoints {
-  ExperimentId id;
-};
+  Event();  ///< MasterStarted of no epoch
+  template <class Kind>
+    requires(kPlace<Kind> < boost::mp11::mp_size<Any>::value)
+  Event(Kind event) : any_(make(kPlace<Kind>, &event)) {}
+  Event(const Event& other);
+  Event& operator=(const Event& other);
+  Event(Event&& other) noexcept;  ///< `other` may then only be assigned to or destroyed.
+  Event& operator=(Event&& other) noexcept;
+  ~Event();
 
-using Effect = std::variant<PutExperiment, PutSearch, PutTrial, PutAllocation, PutCheckpoint, PutUnmanaged,
-                            RewindTrial, PutTask, LogNote, WakeAgent, WakeTrial, WakeSearch, WakeAllocation,
-                            CollectCheckpoints, WakeProvider>;
+  const Any& any() const { return *any_; }
+  Any& any() { return *any_; }
+  /// The event where it is one of this kind, otherwise null.
+  template <class Kind>
+  const Kind* as() const {
+    return static_cast<const Kind*>(at(kPlace<Kind>));
+  }
+
+  json::value to_json() const;
+  std::optional<Error> read_json(const json::value& value, const std::string& path);
+
+ private:
+  static std::unique_ptr<Any> make(std::size_t place, void* event);
+  const void* at(std::size_t place) const;
+
+  std::unique_ptr<Any> any_;
+};
 
 }  // namespace det::cluster

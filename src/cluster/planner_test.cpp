@@ -138,7 +138,7 @@ class Life {
   ExperimentSubmitted submission(const std::string& more) const {
     Bench bench{.clock = clock_};
     bench.submit(more);
-    return std::get<ExperimentSubmitted>(bench.events.back().first);
+    return *bench.events.back().first.as<ExperimentSubmitted>();
   }
 
   void submit_task() {

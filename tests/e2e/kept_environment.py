@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 
-def install(name, requirement):
-    """The programs of the environment ``name`` with what ``requirement`` names on PyPI."""
+def install(name, *requirements):
+    """The programs of the environment ``name`` with what ``requirements`` name on PyPI."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
     home = cache / "det" / name
     home.parent.mkdir(parents=True, exist_ok=True)
@@ -17,6 +17,6 @@ def install(name, requirement):
         if not (home / "complete").exists():
             subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
             pip = [str(home / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, requirement], check=True)
+            subprocess.run([*pip, *requirements], check=True)
             (home / "complete").touch()
     return home / "bin"

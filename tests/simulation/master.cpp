@@ -189,7 +189,7 @@ void SimMaster::sync(const std::string& agent, const api::SyncRequest& request,
   }
   for (auto& event : cluster_->news(agent, request)) {
     if (world_.mutant == Mutant::DuplicateExitCounted)
-      if (const auto* exit = std::get_if<cluster::AllocationExited>(&event)) {
+      if (const auto* exit = event.as<cluster::AllocationExited>()) {
         // The exit is told to the trial's next allocation, too.
         const auto* allocation = cluster_->allocation(exit->allocation_id);
         const auto trial = allocation->record.trial_id;
@@ -299,9 +299,9 @@ void SimMaster::report(cluster::Event event, Respond respond) {
           e.allocation_id = speaker(e.allocation_id);
         }
       },
-      event);
+      event.any());
   std::string uuid;
-  if (auto* checkpoint = std::get_if<cluster::CheckpointReported>(&event)) {
+  if (auto* checkpoint = std::get_if<cluster::CheckpointReported>(&event.any())) {
     checkpoint->record.allocation_id = speaker(checkpoint->record.allocation_id);
     uuid = checkpoint->record.uuid;
     // I-12: what is committed is complete.

@@ -104,7 +104,7 @@ TEST(QueueEvents, SayWhatTheUpdateSays) {
   const cluster::Job experiment(ExperimentId(7)), task(std::string("t1"));
   for (const bool ahead : {true, false}) {
     const auto event = move_event(experiment, task, ahead ? ahead_of("7", "t1") : behind_of("7", "t1"));
-    const auto& moved = std::get<cluster::JobMoved>(event);
+    const auto& moved = *event.as<cluster::JobMoved>();
     EXPECT_EQ(moved.id, ExperimentId(7));
     EXPECT_EQ(moved.task, "");
     EXPECT_EQ(moved.anchor_task, "t1");
@@ -114,7 +114,7 @@ TEST(QueueEvents, SayWhatTheUpdateSays) {
   EXPECT_EQ(reconfiguration(with_weight("7", 2)).weight, 2);
   EXPECT_EQ(reconfiguration(to_pool("7", "b")).resource_pool, "b");
   const auto changed = change_event(experiment, reconfiguration(with_weight("7", 2)));
-  const auto& patched = std::get<cluster::ExperimentPatched>(changed);
+  const auto& patched = *changed.as<cluster::ExperimentPatched>();
   EXPECT_EQ(patched.id, ExperimentId(7));
   EXPECT_EQ(patched.config->weight, 2);
   EXPECT_FALSE(patched.labels);
@@ -124,8 +124,8 @@ TEST(QueueEvents, OfATaskChangeItsPriorityOnly) {
   const cluster::Job task(std::string("t1"));
   const auto event = task_change_event(task, task::Type::Shell, with_priority("t1", 3));
   ASSERT_TRUE(event);
-  EXPECT_EQ(std::get<cluster::TaskPrioritySet>(*event).task_id, "t1");
-  EXPECT_EQ(std::get<cluster::TaskPrioritySet>(*event).priority, 3);
+  EXPECT_EQ(event->as<cluster::TaskPrioritySet>()->task_id, "t1");
+  EXPECT_EQ(event->as<cluster::TaskPrioritySet>()->priority, 3);
   struct Row {
     QueueControl update;
     task::Type type;

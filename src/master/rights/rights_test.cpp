@@ -13,7 +13,7 @@ using cluster::Event;
 
 template <class... T>
 bool is_one_of(const Event& event) {
-  return (std::holds_alternative<T>(event) || ...);
+  return ((event.as<T>() != nullptr) || ...);
 }
 
 /// The allocation that reports with this event; empty: the event is no such report.
@@ -34,7 +34,7 @@ std::string reporter(const Event& event) {
         else
           return "";
       },
-      event);
+      event.any());
 }
 
 /// Whether it is said of a trial: users who may change the experiment may say it, too.
@@ -58,7 +58,7 @@ std::string sayer(const Event& event) {
         else
           return "";
       },
-      event);
+      event.any());
 }
 
 bool had_the_right(const std::string& by, const Event& event, const cluster::Cluster& before) {
@@ -70,13 +70,13 @@ bool had_the_right(const std::string& by, const Event& event, const cluster::Clu
   if (is_one_of<cluster::MasterStarted, cluster::AgentLost, cluster::PreemptionExpired,
                 cluster::CheckpointsCollected>(event))
     return by == "master";
-  if (const auto* submitted = std::get_if<cluster::ExperimentSubmitted>(&event))
+  if (const auto* submitted = event.as<cluster::ExperimentSubmitted>())
     return by == fmt::format("user {}", submitted->record.owner);
-  if (const auto* submitted = std::get_if<cluster::TaskSubmitted>(&event))
+  if (const auto* submitted = event.as<cluster::TaskSubmitted>())
     return by == fmt::format("user {}", submitted->record.owner);
-  if (const auto* killed = std::get_if<cluster::TaskKilled>(&event))
+  if (const auto* killed = event.as<cluster::TaskKilled>())
     return by_user || (by == "master" && killed->reason.starts_with("idle for more than"));
-  if (const auto* tracked = std::get_if<cluster::ExperimentTracked>(&event))
+  if (const auto* tracked = event.as<cluster::ExperimentTracked>())
     return by == fmt::format("user {}", tracked->record.owner);
   if (is_one_of<cluster::AgentSet>(event)) return by == "user 1";  // the administrator
   if (is_one_of<cluster::ExperimentCommanded, cluster::ExperimentPatched, cluster::ExperimentExtended,

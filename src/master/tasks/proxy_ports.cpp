@@ -39,7 +39,7 @@ std::vector<ProxyPort> proxy_ports_of(const json::object& config) {
 }
 
 std::optional<cluster::Event> used_meanwhile(const Services& s, const cluster::Event& due) {
-  const auto* killed = std::get_if<cluster::TaskKilled>(&due);
+  const auto* killed = due.as<cluster::TaskKilled>();
   if (killed == nullptr) return std::nullopt;
   const auto* task = s.ledger.cluster().task(killed->task_id);
   const auto* allocation = allocation_of(s.ledger.cluster(), killed->task_id);

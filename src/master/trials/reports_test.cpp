@@ -33,10 +33,10 @@ experiment::MetricRecord report_of(std::string group, const char* metrics, std::
 /// The event in a few words: its name, batches, metric and time.
 std::string words(const std::optional<cluster::Event>& event) {
   if (!event) return "none";
-  if (const auto* progressed = std::get_if<cluster::TrialProgressed>(&*event))
+  if (const auto* progressed = event->as<cluster::TrialProgressed>())
     return fmt::format("{} {} {}{}", progressed->kName, progressed->allocation_id, progressed->batches,
                        progressed->runner_state);
-  const auto& validated = std::get<cluster::ValidationReported>(*event);
+  const auto& validated = *event->as<cluster::ValidationReported>();
   return fmt::format("{} {} {} {} {}", validated.kName, validated.allocation_id, validated.batches,
                      validated.metric, validated.time ? fmt::to_string(*validated.time) : "-");
 }
@@ -167,7 +167,7 @@ TEST(CompletedOperation, HasAMetricThatTheSearchCanCompare) {
   for (const double metric : {0.5, -1.0, kInfinity, -kInfinity}) {
     const auto event = completion_event("a1", TrialId(3), 100, metric);
     ASSERT_TRUE(event) << metric;
-    const auto& completed = std::get<cluster::OperationCompleted>(*event);
+    const auto& completed = *event->as<cluster::OperationCompleted>();
     EXPECT_EQ(completed.allocation_id, "a1");
     EXPECT_EQ(completed.metric, metric);
   }
@@ -201,7 +201,7 @@ TEST(EarlyExit, HasAReasonAndOnlyAnErrorHasAMessage) {
       EXPECT_THAT(problem_of(event), HasSubstr(fmt::format("reason is '{}'; it must be", row.name)));
       continue;
     }
-    const auto& exit = std::get<cluster::EarlyExitReported>(*event);
+    const auto& exit = *event->as<cluster::EarlyExitReported>();
     EXPECT_EQ(exit.reason, row.reason) << row.name;
     EXPECT_EQ(exit.message, row.message) << row.name;
   }

@@ -55,6 +55,17 @@ def test_the_wheel_is_for_every_python_from_3_9_on_and_says_what_it_bundles():
         assert "react" in {one["name"] for one in pages["components"]}
 
 
+@pytest.mark.parametrize("run", ["uvx --offline --from {wheel}", "pipx run --spec {wheel}"])
+def test_uvx_and_pipx_run_it_without_an_environment(run, tmp_path):
+    programs = install("runners-1", "uv==0.13.9", "pipx==1.18.4")
+    environment = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    words = [*run.format(wheel=WHEELS[-1]).split(), "det", "init", "spirals"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Made a PyTorchTrial in spirals" in done.stdout
+    assert (tmp_path / "spirals" / "model_def.py").exists()
+
+
 @pytest.mark.parametrize("version", ["3.9", "3.10", "3.12", "3.13"])
 def test_the_package_can_be_imported_by_other_pythons(version, newcomer):
     found = [path for path in other_pythons() if path.name == f"python{version}"]
