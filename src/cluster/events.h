@@ -404,14 +404,14 @@ class Event {
  public:
   using Any =
       std::variant<MasterStarted, ExperimentSubmitted, ExperimentCommanded, ExperimentPatched,
-               ExperimentExtended, ExperimentContinued, SearchContinued, ExperimentTracked, TrialTracked,
-               SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentSilent,
-               AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited, PreemptionExpired,
-               IdleExpired, OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
-               EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, PreemptionRequested,
-               TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled, TaskPaused, TaskUnpaused,
-               PreemptionHeeded, AgentLeaving, AllotmentRequested, AllotmentReported, AllotmentReleased,
-               AllotmentLeaving, AllotmentEnded, AllotmentClaimed>;
+                   ExperimentExtended, ExperimentContinued, SearchContinued, ExperimentTracked, TrialTracked,
+                   SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentSilent,
+                   AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited, PreemptionExpired,
+                   IdleExpired, OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
+                   EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, PreemptionRequested,
+                   TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled, TaskPaused, TaskUnpaused,
+                   PreemptionHeeded, AgentLeaving, AllotmentRequested, AllotmentReported, AllotmentReleased,
+                   AllotmentLeaving, AllotmentEnded, AllotmentClaimed>;
   template <class Kind>
   static constexpr std::size_t kPlace = boost::mp11::mp_find<Any, Kind>::value;
 
