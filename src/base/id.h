@@ -1,9 +1,9 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <compare>
 #include <cstdint>
-
-#include "det/base/format.h"
 
 namespace det {
 
@@ -29,9 +29,8 @@ using UserId = Id<struct UserTag>;
 }  // namespace det
 
 template <typename Tag>
-struct fmt::formatter<det::Id<Tag>> {
-  constexpr auto parse(fmt::format_parse_context& context) const { return context.begin(); }
+struct fmt::formatter<det::Id<Tag>> : fmt::formatter<std::int64_t> {
   auto format(det::Id<Tag> id, fmt::format_context& context) const {
-    return fmt::format_to(context.out(), "{}", id.value());
+    return fmt::formatter<std::int64_t>::format(id.value(), context);
   }
 };
