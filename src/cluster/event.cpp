@@ -32,9 +32,9 @@ Event::Event(Event&& other) noexcept = default;
 Event& Event::operator=(Event&& other) noexcept = default;
 Event::~Event() = default;
 
-std::unique_ptr<Any> Event::make(std::size_t place, void* event) {
+Event::Event(std::size_t place, void* event) {
   static constexpr auto kMakers = makers_of(Places());
-  return kMakers[place](event);
+  any_ = kMakers[place](event);
 }
 
 const void* Event::at(std::size_t place) const {

@@ -418,7 +418,7 @@ class Event {
   Event();  ///< MasterStarted of no epoch
   template <class Kind>
     requires(kPlace<Kind> < boost::mp11::mp_size<Any>::value)
-  Event(Kind event) : any_(make(kPlace<Kind>, &event)) {}
+  Event(Kind event) : Event(kPlace<Kind>, &event) {}
   Event(const Event& other);
   Event& operator=(const Event& other);
   Event(Event&& other) noexcept;  ///< `other` may then only be assigned to or destroyed.
@@ -437,7 +437,7 @@ class Event {
   std::optional<Error> read_json(const json::value& value, const std::string& path);
 
  private:
-  static std::unique_ptr<Any> make(std::size_t place, void* event);
+  Event(std::size_t place, void* event);  ///< moved from
   const void* at(std::size_t place) const;
 
   std::unique_ptr<Any> any_;

@@ -65,11 +65,6 @@ std::string waiting(Services& s, ExperimentId id) {
   return reason;
 }
 
-std::string username(Services& s, UserId id) {
-  const auto found = s.auth.users().find(id);
-  return found == s.auth.users().end() ? "" : found->second.username;
-}
-
 /// Where the experiment is; what no project has (older than projects) is uncategorized.
 void set_place(Services& s, ProjectId id, api::Experiment& e) {
   const auto* project = s.workspaces.project(id);
@@ -123,6 +118,11 @@ std::string text_in(const json::object* object, const char* name) {
 }
 
 }  // namespace
+
+std::string username(Services& s, UserId id) {
+  const auto found = s.auth.users().find(id);
+  return found == s.auth.users().end() ? "" : found->second.username;
+}
 
 std::string state_name(Services& s, const experiment::ExperimentRecord& r) {
   return experiment_state(s, r.id, r.state);

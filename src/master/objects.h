@@ -11,6 +11,8 @@
 /// From rows of the store to objects of the API.
 namespace det::master {
 
+/// The name of a user, empty where there is none any more.
+std::string username(Services& s, UserId id);
 /// "STATE_RUNNING": Active is shown as QUEUED, STARTING or RUNNING by what its allocations do.
 /// STATE_PAUSED, …
 std::string name_of(experiment::State state);

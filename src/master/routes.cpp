@@ -1,5 +1,6 @@
 #include "det/master/routes.h"
 
+#include "det/master/experiments/experiment_actions.h"
 #include "det/master/web.h"
 
 namespace det::master {

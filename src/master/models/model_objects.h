@@ -27,8 +27,6 @@ BOOST_DESCRIBE_STRUCT(ModelObject, (),
                        last_updated_time, user_id, username, workspace_id))
 
 ModelObject to_object(Services& s, const ModelRecord& record);
-/// The name of a user, empty where there is none any more.
-std::string username(Services& s, UserId id);
 /// By name or id.
 Result<ModelRecord> find_model(Services& s, const std::string& name);
 

@@ -252,11 +252,6 @@ const std::vector<ErrorCode> kMissing = {ErrorCode::NotFound};
 
 }  // namespace
 
-std::string username(Services& s, UserId id) {
-  const auto found = s.auth.users().find(id);
-  return found == s.auth.users().end() ? "" : found->second.username;
-}
-
 ModelObject to_object(Services& s, const ModelRecord& r) {
   return {.id = r.id,
           .name = r.name,

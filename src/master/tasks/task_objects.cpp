@@ -3,7 +3,7 @@
 #include <set>
 
 #include "det/master/agents/environment.h"
-#include "det/master/models/model_objects.h"
+#include "det/master/objects.h"
 #include "det/master/rights/rights.h"
 
 namespace det::master {

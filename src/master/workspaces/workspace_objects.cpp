@@ -1,14 +1,10 @@
 #include "det/master/workspaces/workspace_objects.h"
 
 #include "det/config/experiment_config.h"
+#include "det/master/objects.h"
 
 namespace det::master {
 namespace {
-
-std::string username(Services& s, UserId id) {
-  const auto found = s.auth.users().find(id);
-  return found == s.auth.users().end() ? "" : found->second.username;
-}
 
 /// What API objects say of a deletion: the state, and why it failed.
 std::pair<std::string, std::string> state_of(const Workspaces::Deletion* deletion) {
