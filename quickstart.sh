@@ -54,7 +54,7 @@ for row in csv.DictReader(sys.stdin):
     if row["ID"] == sys.argv[1]: print(row["State"], row["Progress"])' "$id")"
     echo "  experiment $id: $line"
     case "$line" in COMPLETED* | ERROR* | CANCELED*) break ;; esac
-    sleep 5
+    sleep 2
   done
 fi
 det experiment wait "$id" >/dev/null
