@@ -33,7 +33,7 @@ det_precompile(det_precompiled_cli ${DET_HEADERS} <CLI/CLI.hpp>)
 target_compile_options(det_precompiled_cli PRIVATE -O1)  # as the module
 if(DET_TESTS)
   add_executable(det_precompiled_test ${CMAKE_BINARY_DIR}/precompiled.cpp)  # a program: its code is -fPIE
-  target_link_libraries(det_precompiled_test PRIVATE GTest::gtest GTest::gmock)
+  target_link_libraries(det_precompiled_test PRIVATE det_asio GTest::gtest GTest::gmock)
   det_precompile(det_precompiled_test ${DET_HEADERS} ${DET_ASIO_HEADERS} <gtest/gtest.h> <gmock/gmock.h>)
   target_compile_options(det_precompiled_test PRIVATE -O0)
 endif()

@@ -33,6 +33,8 @@ if(DET_SANITIZE)
   add_link_options(-fsanitize=${DET_SANITIZE})
 endif()
 add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_HAS_CO_AWAIT)
+# What is no template in Boost.Asio and Boost.Beast is compiled once (det_asio), not by every file that includes them.
+add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION)
 
 find_package(fmt REQUIRED)
 find_package(tl-expected REQUIRED)
@@ -50,6 +52,12 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 set_target_properties(PkgConfig::re2 PROPERTIES INTERFACE_COMPILE_OPTIONS "")  # -pthread, which would not fit precompiled headers
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
+
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/asio.cpp CONTENT
+     "#include <boost/asio/impl/src.hpp>\n#include <boost/asio/ssl/impl/src.hpp>\n#include <boost/beast/src.hpp>\n")
+add_library(det_asio STATIC ${CMAKE_BINARY_DIR}/asio.cpp)
+target_link_libraries(det_asio PUBLIC Boost::boost OpenSSL::SSL Threads::Threads)
+
 if(DET_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)

@@ -10,7 +10,7 @@ for package in clang-19 libclang-rt-19-dev; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing=1
 done
 if [ -n "${missing:-}" ]; then apt-get install -y -qq clang-19 libclang-rt-19-dev >/dev/null; fi
-cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DDET_MODULES="base;config" -DDET_TESTS=OFF \
+cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DDET_TESTS=OFF \
   -DDET_PYTHON_MODULE=OFF -DDET_LIBFUZZER=ON -DCMAKE_CXX_FLAGS="-O1 -g1 -fsanitize=fuzzer-no-link -Wno-error" \
   -DDET_SANITIZE=address,undefined >build/fuzz-configure.log 2>&1 || { cat build/fuzz-configure.log; exit 1; }
 ninja -C build/fuzz "${@/#/det_fuzz_}"

@@ -64,7 +64,7 @@ is_installed() { [ "$(cat ".venv/$1.sha256" 2>/dev/null || true)" = "$(sha256sum
 pip() { .venv/bin/pip "$@" --quiet --disable-pip-version-check; }
 install_list() {
   # uv takes half the time of pip. What only pip has been told of, such as a second index, is installed by pip.
-  UV_DEFAULT_INDEX="${PIP_INDEX_URL:-$(pip config get global.index-url 2>/dev/null || true)}" UV_SYSTEM_CERTS=1 \
+  UV_DEFAULT_INDEX="$(pip config get global.index-url 2>/dev/null || true)" UV_SYSTEM_CERTS=1 \
     .venv/bin/uv pip install --quiet --python .venv/bin/python --requirement "tools/$1" ||
     pip install --requirement "tools/$1" || return 1
   sha256sum <"tools/$1" >".venv/$1.sha256"

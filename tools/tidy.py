@@ -33,7 +33,7 @@ PURE = (
     "cluster",
     "forecast",
 )
-_IO = ("http", "checkpoint", "store")
+_IO = ("logging", "http", "checkpoint", "store")
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "base": (),
     "access": ("base",),
@@ -46,11 +46,12 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "task": ("base",),
     "cluster": ("base", "config", "search", "scheduler", "elastic", "experiment", "task", "api"),
     "forecast": ("base", "config", "search", "scheduler", "elastic", "experiment", "task", "api", "cluster"),
-    "http": ("base",),
+    "logging": (),
+    "http": ("base", "logging"),
     "checkpoint": ("base", "config"),
     "store": ("base", "config", "experiment", "task"),
     "cli": ("base", "config", "api", "http"),
-    "agent": ("base", "config", "api", "http"),
+    "agent": ("base", "logging", "config", "api", "http"),
     "trial": ("base", "config", "api", "http", "checkpoint"),
     "searcher": ("base", "cli"),  # of cli the session and the packing of directories
     "pytorch": ("base", "config", "search", "checkpoint", "trial", "agent"),  # of agent the shim alone

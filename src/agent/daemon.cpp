@@ -1,7 +1,7 @@
 #include "det/agent/daemon.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
+#include "det/logging/log.h"
 
 #include <algorithm>
 #include <csignal>
@@ -125,7 +125,7 @@ asio::awaitable<Result<void>> Daemon::run() {
   decisions.on_disconnect = options_.on_disconnect;
   reconciler_.emplace(std::move(decisions), memory ? *memory : Memory{});
   remembered_ = reconciler_->memory_revision();
-  for (const auto& sentence : unmet(options_, machine_)) spdlog::warn("{}", sentence);
+  for (const auto& sentence : unmet(options_, machine_)) logging::warn("{}", sentence);
   coroutines_.spawn(decide());
   if (auto adopted = co_await adopt_all(); !adopted) {
     co_await coroutines_.stop();
@@ -146,7 +146,7 @@ asio::awaitable<Result<void>> Daemon::run() {
   if (options_.pilot && !left_)
     co_await end_all();  // nobody takes them over
   else if (!live_.empty() && !left_)
-    spdlog::info(
+    logging::info(
         "stopping; {} allocation(s) keep running, and the agent takes them over when it starts again",
         live_.size());
   co_await coroutines_.stop();
@@ -181,8 +181,8 @@ asio::awaitable<void> Daemon::decide() {
         if (written) {
           remembered_ = revision;
         } else {
-          spdlog::error("cannot save the agent's state; no allocation starts until this works: {}",
-                        written.error().message());
+          logging::error("cannot save the agent's state; no allocation starts until this works: {}",
+                         written.error().message());
           asio::steady_timer timer(executor_, pause);
           co_await timer.async_wait(asio::use_awaitable);
         }
@@ -205,18 +205,18 @@ asio::awaitable<void> Daemon::renew_lease() {
   if (written)
     leased_ = until;
   else
-    spdlog::error("cannot renew the lease of running tasks; they stop when the old one expires: {}",
-                  written.error().message());
+    logging::error("cannot renew the lease of running tasks; they stop when the old one expires: {}",
+                   written.error().message());
 }
 
 void Daemon::perform(const Action& action) {
   if (const auto* wanted = std::get_if<Start>(&action)) {
-    spdlog::info("starting {}", wanted->allocation.allocation_id);
+    logging::info("starting {}", wanted->allocation.allocation_id);
     coroutines_.spawn(start(add_task(wanted->allocation.allocation_id), wanted->allocation));
   } else if (const auto* asked = std::get_if<Terminate>(&action)) {
     signal(asked->allocation_id, SIGTERM);
   } else if (const auto* killed = std::get_if<Kill>(&action)) {
-    spdlog::warn("{} did not exit within its grace period; killing it", killed->allocation_id);
+    logging::warn("{} did not exit within its grace period; killing it", killed->allocation_id);
     signal(killed->allocation_id, SIGKILL);
   } else if (const auto* forgotten = std::get_if<Forget>(&action)) {
     const auto id = forgotten->allocation_id;
@@ -224,7 +224,7 @@ void Daemon::perform(const Action& action) {
     coroutines_.spawn([](Daemon& self, std::string name) -> asio::awaitable<void> {
       auto work = [&tasks = self.tasks_, name] { return tasks.remove(name); };
       const auto removed = co_await on_pool(self.pool_, std::move(work));
-      if (!removed) spdlog::warn("{}", removed.error().message());  // Deleted at the next start.
+      if (!removed) logging::warn("{}", removed.error().message());  // Deleted at the next start.
     }(*this, id));
   }
 }
@@ -300,11 +300,11 @@ asio::awaitable<void> Daemon::exchange(api::SyncRequest request) {
     happened([this, answer = *std::move(answer)] {
       auto actions = reconciler_->on_reply(answer, boot_time());
       if (reconciler_->last_dropped() == Dropped::ForeignCluster)
-        spdlog::error(
+        logging::error(
             "the allocations of this agent belong to another cluster; connect to its master until they end, "
             "or use another --dir");
       if (reconciler_->last_dropped() == Dropped::OldEpoch)
-        spdlog::warn("ignored a response of an earlier master process");
+        logging::warn("ignored a response of an earlier master process");
       return actions;
     });
   }
@@ -319,14 +319,14 @@ void Daemon::heard(const std::string& trouble) {
   if (left_) return;
   if (!trouble.empty()) {
     if (trouble != trouble_)
-      spdlog::warn("cannot reach the master at {}: {}. Running trials continue; retrying",
-                   options_.master_url, trouble);
+      logging::warn("cannot reach the master at {}: {}. Running trials continue; retrying",
+                    options_.master_url, trouble);
     connected_ = false;
   } else {
     heard_at_ = std::chrono::steady_clock::now();
   }
   if (trouble.empty() && !connected_) {
-    spdlog::info("agent {} is connected to the master at {}", options_.agent_id, client_.url().text());
+    logging::info("agent {} is connected to the master at {}", options_.agent_id, client_.url().text());
     connected_ = true;
     if (options_.on_connected) std::exchange(options_.on_connected, nullptr)();
   }
@@ -341,12 +341,12 @@ asio::awaitable<void> Daemon::watch_pilot() {
     co_await timer.async_wait(asio::use_awaitable);
     const bool silent = std::chrono::steady_clock::now() - heard_at_ > options_.leave_after;
     if (rejected_)
-      spdlog::info("the master has given this machine back; leaving");
+      logging::info("the master has given this machine back; leaving");
     else if (silent)
-      spdlog::warn("the master has not answered for {} s; leaving", options_.leave_after.count());
+      logging::warn("the master has not answered for {} s; leaving", options_.leave_after.count());
     else if (!options_.leaving->empty() && live_.empty() && connected_ &&
              reconciler_->memory().allocations.empty())
-      spdlog::info("nothing runs here any more; leaving");
+      logging::info("nothing runs here any more; leaving");
     else
       continue;
     break;
@@ -396,7 +396,7 @@ asio::awaitable<void> Daemon::ship(TaskPtr task, std::vector<int> ranks) {
   LogShipper shipper(tasks_.allocation(task->id), task->id, std::move(ranks));
   if (auto opened = shipper.open(); !opened) {
     // A damaged file must not hold back the exit; the lines that it knew of are with the master or lost.
-    spdlog::error("cannot send the logs of {}: {}", task->id, opened.error().message());
+    logging::error("cannot send the logs of {}: {}", task->id, opened.error().message());
     happened([this, id = task->id] { return reconciler_->logs_shipped(id); });
     co_return;
   }
@@ -406,7 +406,7 @@ asio::awaitable<void> Daemon::ship(TaskPtr task, std::vector<int> ranks) {
     auto work = [&shipper, ended] { return shipper.next(ended, wall_clock()); };
     auto batch = co_await on_pool(pool_, std::move(work));
     if (!batch) {
-      spdlog::error("cannot read the logs of {}: {}", task->id, batch.error().message());
+      logging::error("cannot read the logs of {}: {}", task->id, batch.error().message());
     } else if (*batch) {
       const bool delivered = co_await deliver(**batch);
       if (delivered) {
@@ -435,8 +435,8 @@ asio::awaitable<bool> Daemon::deliver(const api::LogBatch& batch) {
   if (reply->ok()) co_return true;
   const int status = reply->status;
   const bool for_ever = status == 400 || status == 404 || status == 410 || status == 413 || status == 422;
-  spdlog::warn("the master refused {} log lines of {}{}: {}", batch.entries.size(), batch.allocation_id,
-               for_ever ? ", which are lost" : "", http::error_of(status, reply->body).message());
+  logging::warn("the master refused {} log lines of {}{}: {}", batch.entries.size(), batch.allocation_id,
+                for_ever ? ", which are lost" : "", http::error_of(status, reply->body).message());
   co_return for_ever;
 }
 

@@ -1,5 +1,5 @@
 // The processes of the daemon: starting them, finding them again, seeing them end.
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <algorithm>
 #include <csignal>
@@ -99,7 +99,7 @@ asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocati
       if (result) co_return result;
     }
     if (result.error().code() != ErrorCode::Unavailable) co_return result;
-    spdlog::warn("cannot start {} yet, retrying: {}", task->id, result.error().message());
+    logging::warn("cannot start {} yet, retrying: {}", task->id, result.error().message());
     co_await task->news.wait(pause);
   }
 }
@@ -125,7 +125,7 @@ asio::awaitable<void> Daemon::give_up(TaskPtr task, int rank, int code, int sign
     return tasks_.write_exit(id, rank, exit.code, exit.signal, exit.reason);
   };
   const auto written = co_await on_pool(pool_, std::move(work));
-  if (!written) spdlog::error("{}", written.error().message());
+  if (!written) logging::error("{}", written.error().message());
   rank_ended(task, rank, exit);
 }
 
@@ -133,9 +133,10 @@ void Daemon::rank_ended(const TaskPtr& task, int rank, const ShimExit& exit) {
   task->running.erase(rank);
   task->ended.insert(rank);
   task->news.ring();
-  spdlog::info("{} rank {} exited with {}{}", task->id, rank,
-               exit.signal != 0 ? fmt::format("signal {}", exit.signal) : fmt::format("status {}", exit.code),
-               exit.reason.empty() ? "" : ": " + exit.reason);
+  logging::info(
+      "{} rank {} exited with {}{}", task->id, rank,
+      exit.signal != 0 ? fmt::format("signal {}", exit.signal) : fmt::format("status {}", exit.code),
+      exit.reason.empty() ? "" : ": " + exit.reason);
   api::RankExit report;
   report.rank = rank;
   report.code = exit.code;
@@ -162,8 +163,8 @@ asio::awaitable<void> Daemon::wait_for_warm_worker(TaskPtr task, std::string fra
     const auto state = warm->second->state();
     if (how_to_start(state, options_.warm_patience) != TrialStart::Wait) co_return;
     if (!std::exchange(told, true))
-      spdlog::info("{} waits for the warm worker for {}, which started {} ms ago", task->id, framework,
-                   state.starting->count());
+      logging::info("{} waits for the warm worker for {}, which started {} ms ago", task->id, framework,
+                    state.starting->count());
     co_await task->news.wait(options_.warm_patience - *state.starting);
   }
 }
@@ -177,7 +178,7 @@ asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framewo
         coroutines_.spawn(watch(task, rank, *pid, std::nullopt));
         co_return;
       }
-      spdlog::warn("{} rank {} starts without a warm worker: {}", task->id, rank, pid.error().message());
+      logging::warn("{} rank {} starts without a warm worker: {}", task->id, rank, pid.error().message());
       if (!tasks_.take_ticket(task->id, rank)) {  // It was forked after all.
         coroutines_.spawn(adopt_rank(task, rank));
         co_return;
@@ -187,8 +188,8 @@ asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framewo
       if (!laid)
         co_return co_await give_up(task, rank, 1, 0, "cannot start the task: " + laid.error().message());
     } else {
-      spdlog::info("{} rank {} starts without a warm worker: the worker for {} is not ready", task->id, rank,
-                   framework);
+      logging::info("{} rank {} starts without a warm worker: the worker for {} is not ready", task->id, rank,
+                    framework);
     }
   }
   auto command = options_.shim_command;
@@ -209,7 +210,7 @@ asio::awaitable<void> Daemon::watch(TaskPtr task, int rank, pid_t pid,
     co_await at->second.ended();
   } else if (process.error().code() != ErrorCode::NotFound) {
     // No descriptors left, most likely: look at it from time to time instead.
-    spdlog::error("{} rank {}: {}", task->id, rank, process.error().message());
+    logging::error("{} rank {}: {}", task->id, rank, process.error().message());
     while (process_alive(pid)) co_await rest(milliseconds(200));
   }
   co_await settle(task, rank);
@@ -252,7 +253,7 @@ asio::awaitable<Result<void>> Daemon::adopt_all() {
     if (memory.allocations.contains(id)) continue;
     auto work = [this, id] { return tasks_.remove(id); };
     const auto removed = co_await on_pool(pool_, std::move(work));
-    if (!removed) spdlog::warn("{}", removed.error().message());
+    if (!removed) logging::warn("{}", removed.error().message());
   }
   co_return Result<void>();
 }
@@ -273,11 +274,11 @@ asio::awaitable<void> Daemon::adopt(std::string id, Remembered remembered, bool 
       began = true;
   }
   if (!began && !machine_restarted) {
-    spdlog::info("{} had not started when the agent stopped", id);
+    logging::info("{} had not started when the agent stopped", id);
     live_.erase(id);
     auto work = [this, id] { return tasks_.remove(id); };
     const auto removed = co_await on_pool(pool_, std::move(work));
-    if (!removed) spdlog::warn("{}", removed.error().message());
+    if (!removed) logging::warn("{}", removed.error().message());
     happened([this, id] { return reconciler_->not_started(id, Time{}); });
     co_return;
   }
@@ -299,7 +300,7 @@ asio::awaitable<void> Daemon::adopt_rank(TaskPtr task, int rank) {
     const auto found = tasks_.look(task->id, rank);
     switch (found.state) {
       case FoundRank::State::Running:
-        spdlog::info("{} rank {} is still running as process {}", task->id, rank, found.shim.pid);
+        logging::info("{} rank {} is still running as process {}", task->id, rank, found.shim.pid);
         co_return co_await watch(task, rank, static_cast<pid_t>(found.shim.pid), found.shim.startTime);
       case FoundRank::State::Ended:
       case FoundRank::State::Killed: co_return co_await settle(task, rank);

@@ -1,7 +1,7 @@
 #include "det/agent/pilot.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
+#include "det/logging/log.h"
 
 #include "det/base/text.h"
 #include "det/http/client/client.h"
@@ -71,7 +71,7 @@ asio::awaitable<Result<AgentOptions>> claim(AgentOptions options, Pilot pilot) {
     if (std::chrono::steady_clock::now() + pause > deadline)
       co_return fail(ErrorCode::Unavailable, "the master at {} cannot be reached from this machine: {}",
                      options.master_url, trouble);
-    spdlog::warn("cannot reach the master at {}: {}; retrying", options.master_url, trouble);
+    logging::warn("cannot reach the master at {}: {}; retrying", options.master_url, trouble);
     asio::steady_timer timer(executor, pause);
     co_await timer.async_wait(asio::use_awaitable);
   }

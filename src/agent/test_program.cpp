@@ -4,7 +4,6 @@
 //   det-agent-test held          the same, once the file "go" is in its directory
 //   det-agent-test broken        a warm worker that ends at once
 //   det-agent-test cold          a task outside of a warm worker
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>

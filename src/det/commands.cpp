@@ -1,6 +1,6 @@
 #include "det/det/commands.h"
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -46,7 +46,7 @@ class AgentThread {
                          asio::bind_cancellation_slot(
                              cancel_.slot(), [this](std::exception_ptr failure, Result<void> result) {
                                if (!failure && !result)
-                                 spdlog::error("the agent stopped: {}", result.error().message());
+                                 logging::error("the agent stopped: {}", result.error().message());
                                context_.stop();
                              }));
           context_.run();

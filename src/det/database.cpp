@@ -1,7 +1,7 @@
 #include "det/det/database.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
+#include "det/logging/log.h"
 
 #include <array>
 #include <atomic>
@@ -133,7 +133,7 @@ Result<std::unique_ptr<store::Store>> open_database(const master::MasterOptions&
         {.target = options.database,
          .holder = holder(),
          .address = advertised_address(options),
-         .on_stall = [](const std::string& what) { spdlog::error("{}", what); },
+         .on_stall = [](const std::string& what) { logging::error("{}", what); },
          .on_wait = [&](const std::string& why) { asio::post(context, [&, why] { stand_by.start(why); }); },
          .on_leader =
              [&](const std::string& address) {
@@ -147,7 +147,7 @@ Result<std::unique_ptr<store::Store>> open_database(const master::MasterOptions&
   if (stopped) {
     opened = Result<std::unique_ptr<store::Store>>(nullptr);
   } else if (opened) {
-    spdlog::info("leading: this master writes to the database");
+    logging::info("leading: this master writes to the database");
   }
   return opened;
 }

@@ -2,6 +2,7 @@
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -22,9 +23,9 @@ void reload_certificate_on(asio::signal_set& hangup, master::Master& server) {
   hangup.async_wait([&](boost::system::error_code cancelled, int) {
     if (cancelled) return;
     if (const auto loaded = server.reload_certificate(); !loaded)
-      spdlog::error("cannot reload the TLS certificate, keeping the old one: {}", loaded.error().message());
+      logging::error("cannot reload the TLS certificate, keeping the old one: {}", loaded.error().message());
     else
-      spdlog::info("reloaded the TLS certificate; new connections use it");
+      logging::info("reloaded the TLS certificate; new connections use it");
     reload_certificate_on(hangup, server);
   });
 }
@@ -73,7 +74,7 @@ int serve(master::MasterOptions options, const std::function<void(master::Master
   asio::signal_set signals(context, SIGINT, SIGTERM);
   signals.async_wait([&](boost::system::error_code cancelled, int) {
     if (cancelled) return;
-    spdlog::info("stopping; running trials continue and report again when the master is back");
+    logging::info("stopping; running trials continue and report again when the master is back");
     asio::co_spawn(context, server.stop(), [&](std::exception_ptr) { context.stop(); });
   });
   asio::signal_set hangup(context);

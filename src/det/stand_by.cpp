@@ -1,6 +1,6 @@
 #include "det/det/stand_by.h"
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -29,18 +29,18 @@ bool asks_for_page(const http::Request& request) {
 }  // namespace
 
 void StandBy::start(const std::string& why) {
-  spdlog::info("{}", why);
+  logging::info("{}", why);
   why_ = why;
   http::ServerOptions settings;
   if (!options_.tls_certificate.empty()) {
     auto identity = http::TlsIdentity::load(options_.tls_certificate, options_.tls_key);
-    if (!identity) return spdlog::warn("calls are not answered meanwhile: {}", identity.error().message());
+    if (!identity) return logging::warn("calls are not answered meanwhile: {}", identity.error().message());
     settings.tls = *std::move(identity);
   }
   server_ = std::make_unique<http::Server>(
       executor_, [this](http::Request request) { return answer(std::move(request)); }, std::move(settings));
   if (const auto listening = server_->listen(options_.address, options_.port); !listening)
-    spdlog::warn("calls are not answered meanwhile: {}", listening.error().message());
+    logging::warn("calls are not answered meanwhile: {}", listening.error().message());
 }
 
 std::string StandBy::reachable_leader(const http::Request& request) const {

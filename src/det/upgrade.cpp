@@ -1,6 +1,6 @@
 #include "det/det/upgrade.h"
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include "det/store/sqlite/backup.h"
 #include "det/store/sqlite/migrations.h"
@@ -48,8 +48,8 @@ Result<void> back_up_before_upgrade(const fs::path& directory) {
             .within(fmt::format("cannot back up the database before its upgrade from schema "
                                 "version {} to {}",
                                 version, newest)));
-  spdlog::info("upgrading the database from schema version {} to {}; {} is a copy of it as it was", version,
-               newest, target.string());
+  logging::info("upgrading the database from schema version {} to {}; {} is a copy of it as it was", version,
+                newest, target.string());
   return {};
 }
 

@@ -2,8 +2,8 @@
 
 #include <fcntl.h>
 #include <sodium.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
+#include "det/logging/log.h"
 
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
@@ -200,7 +200,7 @@ class Server final : public Master {
           "NAME' or deactivate them, then start it again",
           options_.address, fmt::join(open, ", "));
     if (!address.is_loopback() && !identity_)
-      spdlog::warn(
+      logging::warn(
           "the master listens on {} without TLS: passwords, tokens and data can be read on the network; set "
           "a certificate with --tls-cert and --tls-key",
           options_.address);
@@ -330,12 +330,13 @@ class Server final : public Master {
       if (steady - ticked_ > 3 * kSecond) liveness_->was_deaf_until(steady);
       ticked_ = steady;
       for (const auto& agent : liveness_->silent(ledger_.cluster().agents(), steady)) {
-        spdlog::warn("agent {} has not called for {} s; no new tasks are placed on it", agent,
-                     cluster::kSilentSeconds);
+        logging::warn("agent {} has not called for {} s; no new tasks are placed on it", agent,
+                      cluster::kSilentSeconds);
         events.push_back(cluster::AgentSilent{agent});
       }
       for (const auto& agent : liveness_->lost(ledger_.cluster().agents(), steady)) {
-        spdlog::warn("agent {} has not called for {} s and is considered lost", agent, cluster::kLostSeconds);
+        logging::warn("agent {} has not called for {} s and is considered lost", agent,
+                      cluster::kLostSeconds);
         events.push_back(cluster::AgentLost{agent});
       }
       liveness_->forget_strangers(ledger_.cluster().agents());
@@ -407,13 +408,13 @@ Result<std::unique_ptr<Master>> Master::open(asio::any_io_executor strand, Maste
   auto store = std::move(options.store);
   if (store) {
     if (std::filesystem::exists(options.directory / "determined.db", failed))
-      spdlog::warn("{} is not used: the state is in PostgreSQL. 'det migrate' copies it there",
-                   (options.directory / "determined.db").string());
+      logging::warn("{} is not used: the state is in PostgreSQL. 'det migrate' copies it there",
+                    (options.directory / "determined.db").string());
     DET_TRY([[maybe_unused]] const auto shared,
             share_secrets(*store, options.directory).map([] { return true; }));
   } else {
     store::SqliteOptions where{.path = options.directory / "determined.db",
-                               .on_stall = [](const std::string& what) { spdlog::error("{}", what); }};
+                               .on_stall = [](const std::string& what) { logging::error("{}", what); }};
     DET_TRY(store, store::open_sqlite(std::move(where)));
   }
   DET_TRY(auto token, secret_in(options.directory / "agent.token", "the agents' token", "det_agent_"));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Times ./quickstart.sh of the last commit from source, part by part: a fresh clone, an empty compiler cache, and pip's and
+# Times ./quickstart.sh of the last commit from source, part by part: a fresh clone, empty caches of compiler and uv, and pip's and
 # npm's caches as they are. Nothing else should run on the machine.
 #   tools/packaging/measure_quickstart.sh
 set -euo pipefail
@@ -14,7 +14,7 @@ stop() {
 trap stop EXIT
 git clone --quiet . "$place/clone"
 cd "$place/clone"
-export CCACHE_DIR="$place/ccache" DET_PORT="$port"
+export CCACHE_DIR="$place/ccache" UV_CACHE_DIR="$place/uv" DET_PORT="$port"
 SECONDS=0
 ./quickstart.sh 2>&1 </dev/null | while IFS= read -r line; do printf '%4d s  %s\n' "$SECONDS" "$line"; done
 printf '%4d s  in all\n' "$SECONDS"

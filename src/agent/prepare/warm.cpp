@@ -1,9 +1,9 @@
 #include "det/agent/prepare/warm.h"
 
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "det/logging/log.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -84,7 +84,7 @@ asio::awaitable<void> WarmWorker::run() {
 asio::awaitable<void> WarmWorker::live() {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) != 0) {
-    spdlog::warn("cannot start the warm worker for {}: {}", options_.framework, std::strerror(errno));
+    logging::warn("cannot start the warm worker for {}: {}", options_.framework, std::strerror(errno));
     failed_ = true;
     co_return;
   }
@@ -94,7 +94,7 @@ asio::awaitable<void> WarmWorker::live() {
   ::close(sockets[1]);
   if (!pid) {
     ::close(sockets[0]);
-    spdlog::warn("cannot start the warm worker for {}: {}", options_.framework, pid.error().message());
+    logging::warn("cannot start the warm worker for {}: {}", options_.framework, pid.error().message());
     failed_ = true;
     co_return;
   }
@@ -112,15 +112,15 @@ asio::awaitable<void> WarmWorker::live() {
     ready_ = true;
     free_.ring();
     options_.changed();
-    spdlog::info("the warm worker for {} is ready after {} ms", options_.framework,
-                 std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began).count());
+    logging::info("the warm worker for {} is ready after {} ms", options_.framework,
+                  std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began).count());
     co_await process_->ended();
-    spdlog::warn("the warm worker for {} exited; restarting it (trials start slower until then)",
-                 options_.framework);
+    logging::warn("the warm worker for {} exited; restarting it (trials start slower until then)",
+                  options_.framework);
   } else {
-    spdlog::warn("cannot start the warm worker for {}: {}; trials start slower without it",
-                 options_.framework,
-                 last_line(options_.log).empty() ? hello.error().message() : last_line(options_.log));
+    logging::warn("cannot start the warm worker for {}: {}; trials start slower without it",
+                  options_.framework,
+                  last_line(options_.log).empty() ? hello.error().message() : last_line(options_.log));
   }
   drop();
 }

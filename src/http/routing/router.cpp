@@ -1,10 +1,10 @@
 #include "det/http/routing/router.h"
 
-#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 #include <set>
+#include "det/logging/log.h"
 
 namespace det::http {
 
@@ -19,7 +19,7 @@ bool is_cancellation(const std::exception& failure) {
 
 // A handler threw: a bug of ours or a broken disk. Logged here, once.
 Error internal_error(const Request& request, const std::exception& failure) {
-  spdlog::error("{} {}: {}", request.method, request.path, failure.what());
+  logging::error("{} {}: {}", request.method, request.path, failure.what());
   return Error(ErrorCode::Internal, fmt::format("{} {} failed inside the server ({}); see the server's log",
                                                 request.method, request.path, failure.what()));
 }

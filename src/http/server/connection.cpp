@@ -1,7 +1,7 @@
 #include "det/http/server/connection.h"
 
 #include <poll.h>
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <algorithm>
 #include <array>
@@ -117,7 +117,7 @@ asio::awaitable<void> Connection::run() {
   try {
     co_await serve();
   } catch (const std::exception& thrown) {
-    spdlog::error("connection of {}: {}", remote_, thrown.what());
+    logging::error("connection of {}: {}", remote_, thrown.what());
   }
   close();
 }
@@ -306,7 +306,7 @@ asio::awaitable<bool> Connection::serve_one() {
       try {
         std::rethrow_exception(running->failure);
       } catch (const std::exception& thrown) {
-        spdlog::error("{} {}: {}", method, path, thrown.what());
+        logging::error("{} {}: {}", method, path, thrown.what());
         response =
             error_response(Error(ErrorCode::Internal, fmt::format("{} {} failed inside the server ({})",
                                                                   method, path, thrown.what())));
@@ -451,7 +451,7 @@ asio::awaitable<bool> Connection::respond_stream(const Incoming& incoming, Respo
       try {
         std::rethrow_exception(running->failure);
       } catch (const std::exception& thrown) {
-        spdlog::error("{} {}: {}", incoming.request.method, incoming.request.path, thrown.what());
+        logging::error("{} {}: {}", incoming.request.method, incoming.request.path, thrown.what());
       }
     }
     if (writer.started()) {  // without the last chunk: the client sees that it is cut

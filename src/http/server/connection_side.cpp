@@ -1,7 +1,7 @@
 #include "det/http/server/connection_side.h"
 
 #include <netinet/tcp.h>
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -174,7 +174,7 @@ asio::awaitable<bool> Connection::hand_over(Incoming& incoming, Response respons
     try {
       std::rethrow_exception(running->failure);
     } catch (const std::exception& thrown) {
-      spdlog::error("{} {}: {}", incoming.request.method, incoming.request.path, thrown.what());
+      logging::error("{} {}: {}", incoming.request.method, incoming.request.path, thrown.what());
     }
   }
   if (running->failure) {

@@ -1,7 +1,7 @@
 #include "det/http/server/server.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include "det/logging/log.h"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -141,7 +141,7 @@ asio::awaitable<void> Service::accept() {
     } else if (failure == asio::error::operation_aborted || !acceptor_.is_open()) {
       co_return;
     } else if (failure != asio::error::connection_aborted) {
-      spdlog::warn("cannot accept connections on port {}: {}", port_, failure.message());
+      logging::warn("cannot accept connections on port {}: {}", port_, failure.message());
       asio::steady_timer pause(executor_, kSweep);  // descriptors are short: let some close
       co_await pause.async_wait(kToResult);
     }
@@ -226,7 +226,7 @@ asio::awaitable<void> Service::stop(std::chrono::milliseconds grace) {
   for (const auto& connection : connections_) connection->close();
   co_await until_empty(kSweep);
   if (!connections_.empty())
-    spdlog::error("{} requests are still running although the server stops", connections_.size());
+    logging::error("{} requests are still running although the server stops", connections_.size());
   sweep_.cancel();
   changed_.cancel();
 }

@@ -1,7 +1,7 @@
 #include "det/master/checkpoints/collector.h"
 
 #include <fnmatch.h>
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
@@ -24,7 +24,7 @@ void log_failure(std::exception_ptr failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {
-    spdlog::error("cannot delete unneeded checkpoints: {}", error.what());
+    logging::error("cannot delete unneeded checkpoints: {}", error.what());
   }
 }
 
@@ -209,13 +209,13 @@ asio::awaitable<void> Collector::collect_now(ExperimentId id) {
   const auto count = chosen.size();
   const auto removed = co_await remove(std::move(chosen), Needed::Skip);
   if (!removed)
-    spdlog::warn("experiment {}: a checkpoint could not be deleted and is kept: {}", id,
-                 removed.error().message());
+    logging::warn("experiment {}: a checkpoint could not be deleted and is kept: {}", id,
+                  removed.error().message());
   else if (count > 0)
-    spdlog::info("experiment {}: deleted {} checkpoints that its policy does not keep", id, count);
+    logging::info("experiment {}: deleted {} checkpoints that its policy does not keep", id, count);
   if (const auto gone = co_await remove_begun(id); !gone)
-    spdlog::warn("experiment {}: cannot delete an unfinished checkpoint; the files are kept for now: {}", id,
-                 gone.error().message());
+    logging::warn("experiment {}: cannot delete an unfinished checkpoint; the files are kept for now: {}", id,
+                  gone.error().message());
   cluster::Event done = cluster::CheckpointsCollected{id};
   co_await ledger_.handle(std::move(done));
   ledger_.ring(Ledger::experiment_key(id));
@@ -242,7 +242,7 @@ asio::awaitable<void> Collector::delete_now(experiment::ExperimentRecord record)
   } else {
     record.state = experiment::State::DeleteFailed;
     record.error = removed.error().message();
-    spdlog::warn("experiment {} could not be deleted: {}", record.id, record.error);
+    logging::warn("experiment {} could not be deleted: {}", record.id, record.error);
     changes.push_back(store::PutExperiment{record});
   }
   co_await ledger_.write(std::move(changes));

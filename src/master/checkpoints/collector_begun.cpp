@@ -1,6 +1,6 @@
 // Checkpoints that were begun and never reported: their trial was killed while it saved.
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include "det/http/offload.h"
 #include "det/master/checkpoints/collector.h"
@@ -19,8 +19,8 @@ asio::awaitable<Result<void>> Collector::remove_begun(ExperimentId id) {
     for (const auto& begun : store_.begun_checkpoints_of_experiment(id)) {
       done.result = storages.discard(id, begun.uuid);
       if (!done.result) break;
-      spdlog::info("experiment {}: deleted the files of allocation {}'s unfinished checkpoint {}", id,
-                   begun.allocation_id, begun.uuid);
+      logging::info("experiment {}: deleted the files of allocation {}'s unfinished checkpoint {}", id,
+                    begun.allocation_id, begun.uuid);
       done.gone.push_back(store::DropBegunCheckpoint{begun.uuid});
     }
     return done;

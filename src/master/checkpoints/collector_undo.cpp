@@ -1,6 +1,6 @@
 // Taking back the deletion of checkpoints, and ending it where nobody did.
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -73,7 +73,7 @@ void Collector::finish_deletions() {
     try {
       if (failure) std::rethrow_exception(failure);
     } catch (const std::exception& error) {
-      spdlog::error("cannot delete the files of deleted checkpoints; retrying later: {}", error.what());
+      logging::error("cannot delete the files of deleted checkpoints; retrying later: {}", error.what());
     }
   });
 }
@@ -92,8 +92,8 @@ asio::awaitable<void> Collector::finish_deletions_now() {
     };
     const auto gone = co_await http::offload(pool_, std::move(work));
     if (!gone)
-      spdlog::warn("cannot delete the files of the deleted checkpoint {}; retrying later: {}", due.uuid,
-                   gone.error().message());
+      logging::warn("cannot delete the files of the deleted checkpoint {}; retrying later: {}", due.uuid,
+                    gone.error().message());
     Changes changes;
     if (gone && *gone) changes.push_back(store::EndDeletion{due.uuid});
     co_await ledger_.write(std::move(changes));

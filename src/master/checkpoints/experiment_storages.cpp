@@ -1,6 +1,6 @@
 #include "det/master/checkpoints/experiment_storages.h"
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <filesystem>
 
@@ -25,8 +25,8 @@ Result<void> ExperimentStorages::delete_files(ExperimentId id, const std::string
   if (!ours && std::filesystem::is_directory(storage->path(uuid), unknown)) {
     // Another program wrote it, if it is a checkpoint at all: a name that somebody reported is no reason to
     // delete.
-    spdlog::warn("checkpoint {}: the files in {} were not written by this cluster and are kept", uuid,
-                 storage->path(uuid).string());
+    logging::warn("checkpoint {}: the files in {} were not written by this cluster and are kept", uuid,
+                  storage->path(uuid).string());
     return {};
   }
   return storage->remove(uuid);

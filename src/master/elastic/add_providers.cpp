@@ -1,6 +1,6 @@
 #include "det/master/elastic/add_providers.h"
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
@@ -65,7 +65,7 @@ Result<void> add_providers(Provisioner& provisioner, const std::map<std::string,
     if (const auto fine = provider->check(); !fine) {
       if (fine.error().code() != ErrorCode::Unavailable)
         return failed_precondition("resource pool {}: {}", pool, fine.error().message());
-      spdlog::warn("resource pool {}: {}", pool, fine.error().message());
+      logging::warn("resource pool {}: {}", pool, fine.error().message());
     }
     provisioner.add(pool, std::move(provider));
   }

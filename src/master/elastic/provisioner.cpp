@@ -1,6 +1,6 @@
 #include "det/master/elastic/provisioner.h"
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -112,8 +112,8 @@ asio::awaitable<void> Provisioner::forget_strangers() {
   std::vector<cluster::Event> events;
   for (const auto& [id, allotment] : ledger_.cluster().allotments()) {
     if (pools_.contains(allotment.pool)) continue;
-    spdlog::warn("resource pool {} has no provider any more; look in its engine for {} {}", allotment.pool,
-                 name_of(id), allotment.engine_id);
+    logging::warn("resource pool {} has no provider any more; look in its engine for {} {}", allotment.pool,
+                  name_of(id), allotment.engine_id);
     events.push_back(cluster::AllotmentEnded{id, "the pool has no provider any more"});
   }
   for (auto& event : events) co_await say(std::move(event));
@@ -137,7 +137,7 @@ std::map<std::string, std::int64_t> Provisioner::calls() const {
 
 asio::awaitable<void> Provisioner::say(cluster::Event event) {
   const auto done = co_await ledger_.handle(std::move(event));
-  if (!done) spdlog::debug("{}", done.error().message());
+  if (!done) logging::debug("{}", done.error().message());
 }
 
 asio::awaitable<void> Provisioner::run(Pool& pool) {
@@ -159,7 +159,7 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
   auto listed = co_await http::offload(pool.thread, std::move(work));
   if (!listed) {
     if (pool.trouble != listed.error().message())
-      spdlog::warn("resource pool {}: {}", pool.name, listed.error().message());
+      logging::warn("resource pool {}: {}", pool.name, listed.error().message());
     pool.trouble = listed.error().message();
     // Whoever waits is told.
     std::vector<cluster::Event> events;
@@ -174,7 +174,7 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
     for (auto& event : events) co_await say(std::move(event));
     co_return false;
   }
-  if (!pool.trouble.empty()) spdlog::info("resource pool {}: the engine answers again", pool.name);
+  if (!pool.trouble.empty()) logging::info("resource pool {}: the engine answers again", pool.name);
   pool.trouble.clear();
 
   std::map<std::string, EngineJob> jobs;  // by allotment; the first that lives, where there are several
@@ -226,7 +226,7 @@ asio::awaitable<bool> Provisioner::round(Pool& pool) {
     auto cancel = [&provider = *pool.provider, unwanted] { return provider.cancel(unwanted); };
     ++pool.calls;
     const auto done = co_await http::offload(pool.thread, std::move(cancel));
-    if (!done) spdlog::warn("resource pool {}: {}", pool.name, done.error().message());
+    if (!done) logging::warn("resource pool {}: {}", pool.name, done.error().message());
   }
 
   bool changed = !unwanted.empty();
@@ -260,18 +260,18 @@ asio::awaitable<void> Provisioner::submit(Pool& pool, std::string id) {
   auto done = co_await http::offload(pool.thread, std::move(work));
   cluster::Event event;
   if (done) {
-    spdlog::info("resource pool {}: asked for {} node(s) as {} ({})", pool.name, request.nodes, request.name,
-                 *done);
+    logging::info("resource pool {}: asked for {} node(s) as {} ({})", pool.name, request.nodes, request.name,
+                  *done);
     const auto* now = ledger_.cluster().allotment(id);  // its agent may have joined already
     const bool running = now != nullptr && now->state == State::Running;
     event = cluster::AllotmentReported{.id = id, .running = running, .engine_id = *done};
   } else if (done.error().code() == ErrorCode::Unavailable) {
     allotment = ledger_.cluster().allotment(id);
     if (allotment == nullptr || allotment->reason != done.error().message())
-      spdlog::warn("resource pool {}: {}", pool.name, done.error().message());
+      logging::warn("resource pool {}: {}", pool.name, done.error().message());
     event = cluster::AllotmentReported{.id = id, .reason = done.error().message()};
   } else {
-    spdlog::error("resource pool {}: {}", pool.name, done.error().message());
+    logging::error("resource pool {}: {}", pool.name, done.error().message());
     event = cluster::AllotmentEnded{id, done.error().message()};
   }
   co_await say(std::move(event));

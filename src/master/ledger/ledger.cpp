@@ -1,7 +1,5 @@
 #include "det/master/ledger/ledger.h"
 
-#include <spdlog/spdlog.h>
-
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>

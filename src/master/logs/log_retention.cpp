@@ -1,6 +1,6 @@
 #include "det/master/logs/log_retention.h"
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <algorithm>
 
@@ -86,7 +86,7 @@ asio::awaitable<std::int64_t> clean_logs(Services& s) {
     co_await s.ledger.write(std::move(changes));
   }
   if (!found.expired.empty())
-    spdlog::info("deleted the expired logs of {} task(s): {} lines", found.expired.size(), found.lines);
+    logging::info("deleted the expired logs of {} task(s): {} lines", found.expired.size(), found.lines);
   co_return found.lines;
 }
 

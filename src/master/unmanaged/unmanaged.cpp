@@ -1,6 +1,6 @@
 #include "det/master/unmanaged/unmanaged.h"
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include "det/checkpoint/storage.h"
 #include "det/http/offload.h"
@@ -372,7 +372,7 @@ asio::awaitable<void> Unmanaged::tick(Time now) {
     if (found == open_.end()) continue;
     auto& trial = found->second.trials.at(trial_id);
     if (now - trial.heard <= kSilence) continue;
-    spdlog::warn("trial {} of unmanaged experiment {}: {}", trial_id, id, kSilent);
+    logging::warn("trial {} of unmanaged experiment {}: {}", trial_id, id, kSilent);
     Changes changes;
     end(trial, State::Error, kSilent, changes);
     co_await write(id, trial_id, std::move(changes));

@@ -1,6 +1,6 @@
 // The way of deliveries to their webhooks, and what becomes of those that do not arrive.
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -116,16 +116,16 @@ asio::awaitable<void> Webhooks::deliver(WebhookId id, Due due) {
   Changes changes;
   if (verdict == Verdict::TryAgain) {
     delivery.next_attempt = now + delay_after(delivery.attempts).count() * kSecond;
-    spdlog::info("webhook {}: event {} was not delivered in {} attempts so far: {}", id, due.event_id,
-                 delivery.attempts, outcome_text(answer));
+    logging::info("webhook {}: event {} was not delivered in {} attempts so far: {}", id, due.event_id,
+                  delivery.attempts, outcome_text(answer));
     changes.push_back(store::PutDelivery{delivery});
     remember_outcome(delivery, Delivery::State::Waiting, outcome_text(answer));
     queue(std::move(delivery));
   } else {
     if (verdict == Verdict::GiveUp) {
       ++counts_.given_up;
-      spdlog::warn("webhook {}: gave up on event {} after {} attempts: {}", id, due.event_id,
-                   delivery.attempts, outcome_text(answer));
+      logging::warn("webhook {}: gave up on event {} after {} attempts: {}", id, due.event_id,
+                    delivery.attempts, outcome_text(answer));
     } else {
       ++counts_.delivered;
     }

@@ -1,6 +1,6 @@
 #include "det/master/webhooks/webhooks.h"
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <algorithm>
 
@@ -221,8 +221,8 @@ void Webhooks::tell(const WebhookRecord& webhook, const WebhookTrigger& trigger,
   if (queue.due.size() >= kPendingMax) {
     ++counts_.given_up;
     if (queue.dropped++ % 1000 == 0)
-      spdlog::warn("webhook {} has {} undelivered events; new events for it are dropped", webhook.id,
-                   queue.due.size());
+      logging::warn("webhook {} has {} undelivered events; new events for it are dropped", webhook.id,
+                    queue.due.size());
     return;
   }
   const auto now = ledger_.now();

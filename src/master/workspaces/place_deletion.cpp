@@ -1,6 +1,6 @@
 #include "det/master/workspaces/place_deletion.h"
 
-#include <spdlog/spdlog.h>
+#include "det/logging/log.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -28,7 +28,7 @@ void log_end(std::exception_ptr failure) {
   try {
     if (failure) std::rethrow_exception(failure);
   } catch (const std::exception& error) {
-    spdlog::error("a deletion stopped with an error: {}", error.what());
+    logging::error("a deletion stopped with an error: {}", error.what());
   }
 }
 
@@ -87,7 +87,7 @@ asio::awaitable<Result<void>> empty(Services& s, ProjectId id) {
 asio::awaitable<void> finish_project(Services& s, ProjectId id) {
   const auto done = co_await empty(s, id);
   auto changes = done ? s.workspaces.remove(id) : s.workspaces.fail_deletion(id, done.error().message());
-  if (!changes) spdlog::error("project {} could not be deleted: {}", id, changes.error().message());
+  if (!changes) logging::error("project {} could not be deleted: {}", id, changes.error().message());
   if (changes) co_await s.ledger.write(*std::move(changes));
 }
 
@@ -95,7 +95,7 @@ asio::awaitable<void> finish_project(Services& s, ProjectId id) {
 asio::awaitable<void> drop(Services& s, WorkspaceId id) {
   const auto turn = co_await s.templates.take();
   auto changes = s.workspaces.remove(id);
-  if (!changes) spdlog::error("workspace {} could not be deleted: {}", id, changes.error().message());
+  if (!changes) logging::error("workspace {} could not be deleted: {}", id, changes.error().message());
   if (!changes) co_return;
   s.policies.forget(id);
   for (auto& change : s.bindings.forget(id)) changes->push_back(std::move(change));
