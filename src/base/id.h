@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 
@@ -29,8 +30,10 @@ using UserId = Id<struct UserTag>;
 }  // namespace det
 
 template <typename Tag>
-struct fmt::formatter<det::Id<Tag>> : fmt::formatter<std::int64_t> {
+struct fmt::formatter<det::Id<Tag>> {
+  constexpr auto parse(fmt::format_parse_context& context) const { return context.begin(); }  // {} alone
   auto format(det::Id<Tag> id, fmt::format_context& context) const {
-    return fmt::formatter<std::int64_t>::format(id.value(), context);
+    const fmt::format_int digits(id.value());
+    return std::copy_n(digits.data(), digits.size(), context.out());
   }
 };

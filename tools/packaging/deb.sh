@@ -21,6 +21,7 @@ install -D -m 644 $files/determined-agent.service "$root/usr/lib/systemd/system/
 install -D -m 644 $files/master.yaml "$root/etc/determined/master.yaml"
 install -D -m 644 $files/agent.env "$root/etc/determined/agent.env"
 install -D -m 644 $files/copyright "$root/usr/share/doc/determined-cpp/copyright"
+python3 tools/packaging/notices.py directory "$root/usr/share/doc/determined-cpp"
 gzip -9nc CHANGELOG.md >"$root/usr/share/doc/determined-cpp/changelog.gz"
 
 # The libraries that the two files are linked with, as the packages of this Debian that hold them.

@@ -10,6 +10,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { dark } from "./dark.mjs";
 import { experiment } from "./experiment.mjs";
+import { first } from "./first.mjs";
 import { frame } from "./frame.mjs";
 import { groups } from "./groups.mjs";
 import { hooks } from "./hooks.mjs";
@@ -37,8 +38,8 @@ assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory 
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
 const parts = { frame, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, people };
-// Where roles are enforced, an engine gives the machines, or there are several: other masters.
-const elsewhere = { roles, machines, takeover };
+// Where roles are enforced, an engine gives the machines, nothing was trained, or there are several: other masters.
+const elsewhere = { roles, machines, first, takeover };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);
 
 const walk = await start(base, pictures);

@@ -270,7 +270,7 @@ def link(toolchain: Toolchain, into: pathlib.Path, objects: list[str]) -> None:
     bundled = sorted(LIBRARIES.glob("lib*.so*"))
     if not bundled:  # the package was built on this machine and uses its libraries
         bundled = [pathlib.Path(f"-l{name}") for name in (SOURCES / "libraries.txt").read_text().split()]
-    library = ["-shared", "-o", "../lib/libdet_pytorch.so", "-Wl,-soname,libdet_pytorch.so", *objects]
+    library = ["-shared", "-o", "../lib/libdet_pytorch.so", "-Wl,-soname,libdet_pytorch.so", "-Wl,-z,defs", *objects]
     library += ["-Wl,--whole-archive", *map(str, platform), "-Wl,--no-whole-archive"]
     library += ["-Wl,--start-group", *map(str, others), "-Wl,--end-group"]
     library += ["-Wl,--exclude-libs," + ":".join(path.name for path in others)]  # hidden, as the rest

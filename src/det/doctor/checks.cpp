@@ -93,6 +93,13 @@ Check shared_memory_of(const Facts& facts) {
           "mount -o remount,size=2G /dev/shm"};
 }
 
+Check storage_of(const Facts& facts) {
+  if (facts.storage_error.empty())
+    return {"storage", Verdict::Ok, facts.storage + ": a file was written, read and deleted", ""};
+  return {"storage", Verdict::Problem, facts.storage_error,
+          fmt::format("correct checkpoint_storage in {}, or the account's rights there", facts.config_file)};
+}
+
 }  // namespace
 
 std::vector<Check> checks_of(const Facts& facts) {
@@ -108,6 +115,7 @@ std::vector<Check> checks_of(const Facts& facts) {
   checks.push_back(port_of(facts));
   checks.push_back(disk_of(facts));
   checks.push_back(shared_memory_of(facts));
+  if (!facts.config_file.empty()) checks.push_back(storage_of(facts));
   if (!facts.master.empty()) {
     if (facts.master_version.empty())
       checks.push_back({"master", Verdict::Problem, fmt::format("nobody answers at {}", facts.master),

@@ -29,6 +29,10 @@ struct Facts {
   double free_gb = 0;           ///< of the disk of that directory
   double shared_memory_gb = 0;  ///< of /dev/shm
 
+  std::string config_file;    ///< whose checkpoint_storage was tried
+  std::string storage;        ///< "s3 bucket models"
+  std::string storage_error;  ///< why it cannot be used
+
   std::string master;          ///< $DET_MASTER
   std::string master_version;  ///< what it answered
 };

@@ -37,6 +37,7 @@ int doctor_command(std::vector<std::string> arguments) {
                "det doctor");
   auto directory = default_directory();
   int port = 8080;
+  std::string config_file;
   bool as_json = false;
   app.add_option("--dir", directory, "Where det up would keep its state")
       ->type_name("DIR")
@@ -44,10 +45,13 @@ int doctor_command(std::vector<std::string> arguments) {
   app.add_option("--port", port, "Where det up would listen")
       ->check(CLI::Range(1, 65535))
       ->capture_default_str();
+  app.add_option("--config", config_file,
+                 "Also try the checkpoint_storage of this configuration of a master or an experiment (YAML)")
+      ->type_name("FILE");
   app.add_flag("--json", as_json, "Print a JSON list");
   if (const auto code = parse(app, std::move(arguments))) return *code;
 
-  const auto checks = doctor::checks_of(doctor::look(directory.string(), port));
+  const auto checks = doctor::checks_of(doctor::look(directory.string(), port, config_file));
   int problems = 0;
   json::array list;
   const bool colored = ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;

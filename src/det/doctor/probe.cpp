@@ -2,12 +2,16 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "det/base/json.h"
 #include "det/base/text.h"
 #include "det/checkpoint/environment.h"
+#include "det/checkpoint/storage.h"
+#include "det/config/yaml/yaml.h"
 #include "det/det/paths.h"
 #include "det/http/client/client.h"
 #include "det/http/url.h"
@@ -38,6 +42,9 @@ def package():
 print(json.dumps({"version": platform.python_version(), "package": package(), "torch": version("torch"),
                   "tensorflow": version("tensorflow", "tensorflow-cpu")}))
 )";
+
+constexpr const char* kSmallest =
+    "{entrypoint: none, searcher: {name: single, metric: loss, max_length: {batches: 1}}}";
 
 void ask_python(Facts& facts) {
   facts.python = default_python();
@@ -112,9 +119,44 @@ void ask_disk(Facts& facts) {
   if (!failed) facts.shared_memory_gb = static_cast<double>(shared.capacity) / 1e9;
 }
 
+/// The checkpoint storage of a configuration, as an experiment that says nothing else would have it.
+Result<config::CheckpointStorage> storage_of(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) return invalid_argument("cannot read {}: {}", file, std::strerror(errno));
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  auto document = config::parse_yaml(text);
+  if (!document) return invalid_argument("{}: {}", file, document.error().front().text);
+  const auto* map = document->value.if_object();
+  const auto* storage = map == nullptr ? nullptr : map->if_contains("checkpoint_storage");
+  if (storage == nullptr) return invalid_argument("{} has no checkpoint_storage", file);
+  auto resolved = config::resolve({.master = {{"checkpoint_storage", *storage}}, .user_yaml = kSmallest},
+                                  {.now = {}, .pet_name = "doctor", .resource_pools = std::nullopt});
+  if (!resolved) {
+    std::string problems;
+    for (const auto& problem : resolved.error())
+      problems += (problems.empty() ? "" : "; ") + problem.message();
+    return invalid_argument("{}: {}", file, problems);
+  }
+  return resolved->config.checkpoint_storage;
+}
+
+void ask_storage(Facts& facts) {
+  const auto try_it = [&]() -> Result<void> {
+    DET_TRY(const auto config, storage_of(facts.config_file));
+    const auto* bucket = config.fields.if_contains("bucket");
+    facts.storage = config.type + " " +
+                    (bucket != nullptr && bucket->is_string() ? "bucket " + std::string(bucket->get_string())
+                     : config.type == "directory"             ? config.container_path
+                                                              : config.host_path);
+    DET_TRY(const auto storage, checkpoint::open_storage(config));
+    return storage->probe();
+  };
+  if (const auto usable = try_it(); !usable) facts.storage_error = usable.error().message();
+}
+
 }  // namespace
 
-Facts look(const std::string& directory, int port) {
+Facts look(const std::string& directory, int port, const std::string& config_file) {
   Facts facts;
   facts.version = DET_VERSION;
   facts.directory = directory;
@@ -126,6 +168,8 @@ Facts look(const std::string& directory, int port) {
   facts.sshd = in_path({"sshd"});
   ask_port(facts);
   ask_disk(facts);
+  facts.config_file = config_file;
+  if (!config_file.empty()) ask_storage(facts);
   facts.master = environment_variable("DET_MASTER");
   if (!facts.master.empty())
     if (const auto version = master_at(facts.master)) facts.master_version = *version;

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import os
+import pathlib
 import random
 import socket
 import struct
@@ -11,7 +12,7 @@ import time
 import pytest
 import yaml
 from browser import walk
-from cluster import wait_until
+from cluster import BINARY, wait_until
 from receiver import Receiver
 
 
@@ -126,6 +127,14 @@ def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
     walk(cluster, facts, tmp_path)
     if "hooks" in os.environ.get("DET_PARTS", "hooks"):
         assert len(receiver.documents()) == 1, "one test was posted, nothing else"
+
+
+def test_a_page_without_experiments_shows_commands_that_train_a_first_model(start, tmp_path):
+    cluster = start()
+    home = tmp_path / "home"
+    home.mkdir()
+    path = f"{pathlib.Path(BINARY).parent}:{os.environ['PATH']}"
+    walk(cluster, {"directory": str(home), "path": path}, tmp_path, DET_PARTS="first")
 
 
 def test_the_pages_offer_each_user_what_her_roles_allow(start, tmp_path):

@@ -68,3 +68,24 @@ def test_a_directory_where_nothing_can_be_written_is_a_problem():
 def test_a_master_that_does_not_answer_is_a_problem(address):
     found = check_of("master", DET_MASTER=address)
     assert found["found"] == f"nobody answers at {address}"
+
+
+def test_the_checkpoint_storage_of_a_configuration_is_tried(tmp_path):
+    usable, unusable, misspelled, none = (tmp_path / f"{name}.yaml" for name in ("a", "b", "c", "d"))
+    usable.write_text(f"checkpoint_storage: {{type: shared_fs, host_path: {tmp_path}, storage_path: checkpoints}}\n")
+    unusable.write_text("checkpoint_storage: {type: directory, container_path: /proc/checkpoints}\n")
+    misspelled.write_text("checkpoint_storage: {type: s3, buckett: models}\n")
+    none.write_text("name: nothing\n")
+    found = check_of("storage", "--config", str(usable))
+    assert (found["verdict"], found["found"]) == (
+        "ok",
+        f"shared_fs {tmp_path}: a file was written, read and deleted",
+    )
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+    found = check_of("storage", "--config", str(unusable))
+    assert found["verdict"] == "problem"
+    assert "/proc/checkpoints" in found["found"]
+    assert str(unusable) in found["advice"]
+    assert "buckett" in check_of("storage", "--config", str(misspelled))["found"]
+    assert check_of("storage", "--config", str(none))["found"] == f"{none} has no checkpoint_storage"
+    assert "cannot read /nowhere.yaml" in check_of("storage", "--config", "/nowhere.yaml")["found"]

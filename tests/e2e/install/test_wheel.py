@@ -5,11 +5,13 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
 
 import pytest
+from cluster import REPOSITORY
 from kept_environment import install
 from newcomer import WHEELS, Newcomer, needs_wheel
 
@@ -33,6 +35,20 @@ def test_the_commands_of_the_page_train_a_model_in_an_empty_environment(newcomer
     print(newcomer.seconds())  # pytest -rP shows it
 
 
+def test_the_tutorial_trains_on_its_data_in_that_environment(newcomer):
+    shutil.copytree(REPOSITORY / "examples/mnist_pytorch", newcomer.home / "tutorial")
+    said = newcomer.shell(
+        f"export PATH=$PWD/environment/bin:$PATH DET_MASTER={newcomer.url}\n"
+        "trap 'kill $(jobs -p)' EXIT\n"
+        f"det up --dir tutorial-state --port {newcomer.port} > tutorial.log 2>&1 &\n"
+        "until grep -q 'is ready' tutorial.log; do sleep 0.1; kill -0 $!; done\n"
+        "det experiment create -f --config searcher.max_steps=4 tutorial/const.yaml tutorial\n"
+        "det experiment list-checkpoints --csv 1\n"
+    )
+    (error,) = re.findall(r"^1,400,COMPLETED,([0-9.]+),", said, re.MULTILINE)
+    assert float(error) < 0.4  # 0.9 before it is trained
+
+
 def test_the_wheel_is_for_every_python_from_3_9_on_and_says_what_it_bundles():
     name = WHEELS[-1].name
     assert "-cp39-abi3-manylinux_2_" in name
@@ -51,6 +67,11 @@ def test_the_wheel_is_for_every_python_from_3_9_on_and_says_what_it_bundles():
         for library in ("libssl3", "libsqlite3-0", "libcurl4"):
             assert library in bundled
             assert f"{info}/licenses/{library}.txt" in names
+        compiled = json.loads(wheel.read(f"{info}/sboms/compiled.cdx.json"))["components"]
+        for library in ("libboost1.81-dev", "libcli11-dev", "libexpected-dev"):  # headers alone: nothing is bundled
+            assert library in {one["name"] for one in compiled}
+            assert f"{info}/licenses/{library}.txt" in names
+        assert not [one for one in compiled if one["name"] in ("libgtest-dev", "libgmock-dev")]
         pages = json.loads(wheel.read(f"{info}/sboms/pages.cdx.json"))
         assert "react" in {one["name"] for one in pages["components"]}
 
