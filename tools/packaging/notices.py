@@ -67,7 +67,7 @@ def compiled_packages() -> dict[str, str]:
     headers = set()
     for block in listing.split("\n\n"):
         target, _, files = block.partition("\n")
-        if "test" not in target.partition(":")[0]:
+        if "test" not in target.partition(":")[0] and not target.startswith("bench/"):
             headers |= {line.strip() for line in files.splitlines() if line.startswith("    /usr/")}
     owners = subprocess.run(["dpkg", "-S", *sorted(headers)], capture_output=True, text=True, check=False).stdout
     names = {name.strip() for line in owners.splitlines() for name in line.partition(": ")[0].split(",")}
