@@ -28,7 +28,10 @@ def definition(directory, example):
     shutil.copytree(EXAMPLES / example, directory, ignore=shutil.ignore_patterns("__pycache__"))
     (directory / "requirements.txt").write_text(requirements())
     shutil.copy(HERE / "models" / "libraries" / "moments.py", directory)
-    shutil.copy(HERE / "models" / "libraries" / f"{example}.py", directory / "disturbed.py")
+    scripts = HERE / "models" / "libraries"
+    shutil.copy(scripts / f"{example}.py", directory / "disturbed.py")
+    if (scripts / f"{example}_adapter.py").exists():
+        shutil.copy(scripts / f"{example}_adapter.py", directory / "disturbed_adapter.py")
     return directory
 
 

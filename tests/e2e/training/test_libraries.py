@@ -20,7 +20,7 @@ LAUNCH = "python3 -m determined.launch.torch_distributed python3 disturbed.py"
 CONFIGS = {
     "gpt2_transformers": ["const.yaml", "lora.yaml", "search.yaml", "sft.yaml"],
     "iris_keras": ["const.yaml", "random.yaml"],
-    "fashion_lightning": ["const.yaml", "distributed.yaml"],
+    "fashion_lightning": ["const.yaml", "distributed.yaml", "adapter.yaml"],
     "fashion_accelerate": ["const.yaml", "distributed.yaml"],
     "fashion_fsdp": ["const.yaml"],
     "digits_core_api": ["sklearn.yaml", "xgboost.yaml", "lightgbm.yaml", "jax.yaml"],
@@ -143,6 +143,18 @@ def test_a_lightning_module_ends_with_equal_bits_whatever_happens(compare, confi
     assert left["steps"] == 52
     assert at(left["validation"]) == [13, 26, 39, 52]
     assert [step for step, row in left["training"] if "loss_step" in row] == list(range(3, 52, 3))
+
+
+@pytest.mark.parametrize(("slots", "hparams"), [(1, []), (2, []), (1, ["hyperparameters.manual=true"])])
+def test_a_lightning_module_in_the_loop_of_the_platform_ends_with_equal_bits_after_a_kill(compare, slots, hparams):
+    periods = ["scheduling_unit=5", "min_checkpoint_period.batches=10", "min_validation_period.epochs=1"]
+    settings = [*FASHION, *periods, *hparams, f"resources.slots_per_trial={slots}", "records_per_epoch=200"]
+    settings += ["entrypoint=disturbed_adapter:Trial", "hyperparameters.moments=[]"]
+    entry = "disturbed_adapter:Trial"
+    _, left = compare("fashion_lightning", settings, [-17], ["state_dict.pth"], config="adapter.yaml", entry=entry)
+    assert left["validation"][-1][1].keys() == {"val_loss", "val_accuracy"}
+    losses = [row["loss"] for _, row in left["training"]]
+    assert losses[-1] < losses[0]
 
 
 @pytest.mark.parametrize(("config", "moments"), [("const.yaml", [20]), ("distributed.yaml", [-17, 20])])
