@@ -62,6 +62,7 @@ INSTANTIATE_TEST_SUITE_P(, Accepted, ::testing::Values(
     AcceptedCase{"native",             1, {"entrypoint=", "internal.native.command=[python3, main.py]"}},
     AcceptedCase{"const_of_any_kind",  2, {"hyperparameters.a=null", "hyperparameters.b=[1, {c: d}]", "hyperparameters.c={type: const, val: {x: 1}}", "hyperparameters.d=yes"}},
     AcceptedCase{"a_hyperparameter_called_type", 2, {"hyperparameters.n={type: {type: int, minval: 1, maxval: 2}}"}},
+    AcceptedCase{"conditions",         2, {"searcher={name: optuna, metric: loss, max_trials: 4, max_length: {batches: 8}, sampler: NSGAIISampler, metrics: [{name: size, smaller_is_better: false}]}", "hyperparameters.a={type: log, base: 10, minval: 1, maxval: 2, when: {b.c: [1, 2], d: x}}", "hyperparameters.b={c: {type: int, minval: 1, maxval: 4, when: {d: [x, y]}}}", "hyperparameters.d={type: categorical, vals: [x, y, z]}"}},
     AcceptedCase{"no_slots",           2, {"resources.slots_per_trial=0"}},
     AcceptedCase{"period_off",         2, {"min_validation_period={batches: 0}", "min_checkpoint_period=null"}},
     AcceptedCase{"period_in_batches",  1, {"min_validation_period={batches: 500}"}},

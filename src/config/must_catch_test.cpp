@@ -124,6 +124,22 @@ INSTANTIATE_TEST_SUITE_P(Hyperparameters, MustCatch, ::testing::Values(  // 10, 
     Case{"batch_size_may_be_below", 2, {"resources.slots_per_trial=4", "hyperparameters.global_batch_size={type: categorical, vals: [8, 2]}"}, "2 is not at least 4"}),
     name_of);
 
+constexpr const char* kOptuna = "searcher={name: optuna, metric: loss, max_trials: 4, max_length: {batches: 8}, metrics: [{name: size}]";
+
+INSTANTIATE_TEST_SUITE_P(Objectives, MustCatch, ::testing::Values(
+    Case{"metric_twice",      2, {fmt::format("{}}}", kOptuna), "searcher.metrics=[{name: size}, {name: loss}]"}, "<config>.searcher.metrics[1].name (line 16): searcher.metric and searcher.metrics have loss twice; remove one"},
+    Case{"metric_unnamed",    2, {fmt::format("{}}}", kOptuna), "searcher.metrics=[{smaller_is_better: false}]"}, "name is a required property"},
+    Case{"pruner",            2, {fmt::format("{}, pruner: MedianPruner}}", kOptuna)}, "MedianPruner compares one metric; with searcher.metrics, the pruner must be NopPruner"},
+    Case{"sampler",           2, {fmt::format("{}, sampler: CmaEsSampler}}", kOptuna)}, "CmaEsSampler optimizes one metric"},
+    Case{"other_searcher",    2, {"hyperparameters.a={type: const, val: 1, when: {b: 2}}", "hyperparameters.b=2"}, "<config>.hyperparameters.a.when (line 6): conditions need searcher.name optuna or custom; it is single"},
+    Case{"when_of_nothing",   2, {fmt::format("{}}}", kOptuna), "hyperparameters.a={type: int, minval: 1, maxval: 2, when: {c: 1}}"}, "c is not a hyperparameter with a value; nested ones are written a.b"},
+    Case{"when_of_a_section", 2, {fmt::format("{}}}", kOptuna), "hyperparameters.a={type: int, minval: 1, maxval: 2, when: {c: 1}}", "hyperparameters.c={d: 1}"}, "c is not a hyperparameter with a value"},
+    Case{"when_never",        2, {fmt::format("{}}}", kOptuna), "hyperparameters.a={type: int, minval: 1, maxval: 2, when: {c.d: [x, z]}}", "hyperparameters.c={d: {type: categorical, vals: [x, y]}}"}, "c.d is never \"z\"; it is one of [\"x\",\"y\"]"},
+    Case{"when_of_a_double",  2, {fmt::format("{}}}", kOptuna), "hyperparameters.a={type: int, minval: 1, maxval: 2, when: {c: 1}}", "hyperparameters.c={type: double, minval: 0, maxval: 1}"}, "c has the type double; conditions need categorical, int or const"},
+    Case{"when_in_a_circle",  2, {fmt::format("{}}}", kOptuna), "hyperparameters.a={type: int, minval: 1, maxval: 2, when: {b: 1}}", "hyperparameters.b={type: int, minval: 1, maxval: 2, when: {a: 1}}"}, "a depends on itself: a, b, a"},
+    Case{"when_of_the_batch", 2, {fmt::format("{}}}", kOptuna), "hyperparameters.global_batch_size={type: int, minval: 1, maxval: 2, when: {b: 1}}", "hyperparameters.b=1"}, "global_batch_size cannot have a condition"}),
+    name_of);
+
 INSTANTIATE_TEST_SUITE_P(Numbers, MustCatch, ::testing::Values(  // 12, 13, 14, 18, 20
     Case{"no_slots",                1, {"resources.slots_per_trial=0"},            "slots_per_trial must be > 0: 0 is not greater than 0"},
     Case{"negative_slots",          2, {"resources.slots_per_trial=-1"},           "slots_per_trial must be >= 0: -1 is not at least 0"},

@@ -18,6 +18,7 @@ import { start } from "./harness.mjs";
 import { list } from "./list.mjs";
 import { machines } from "./machines.mjs";
 import { live } from "./live.mjs";
+import { pareto } from "./pareto.mjs";
 import { people } from "./people.mjs";
 import { places } from "./places.mjs";
 import { policies } from "./policies.mjs";
@@ -38,8 +39,8 @@ assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory 
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
 const parts = { frame, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, people };
-// Where roles are enforced, an engine gives the machines, nothing was trained, or there are several: other masters.
-const elsewhere = { roles, machines, first, takeover };
+// Where roles are enforced, an engine gives the machines, nothing was trained, several metrics count, or there are several: other masters.
+const elsewhere = { roles, machines, first, takeover, pareto };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);
 
 const walk = await start(base, pictures);

@@ -42,9 +42,9 @@ class LightningAdapter(PyTorchTrial):
             def build_training_data_loader(self): ...
             def build_validation_data_loader(self): ...
 
-    Metrics are what ``self.log`` gets in the steps and hooks, and the loss of ``training_step``: numbers and tensors are
-    averaged over batches and slots, metrics of torchmetrics are merged. With ``automatic_optimization = False``, the
-    module calls ``self.manual_backward`` and the ``step`` of ``self.optimizers()`` itself. ``self.trainer`` has the
+    Metrics are what ``self.log`` gets in the steps and hooks, and the loss of ``training_step``: numbers and tensors
+    are averaged over batches and slots, metrics of torchmetrics are merged. With ``automatic_optimization = False``,
+    the module calls ``self.manual_backward`` and the ``step`` of ``self.optimizers()`` itself. ``self.trainer`` has the
     attributes of a Fabric and ``current_epoch``, ``global_step``, ``global_rank``, ``local_rank``, ``world_size``,
     ``is_global_zero``. Modules that override a hook which the loop does not call are refused.
 

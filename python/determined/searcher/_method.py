@@ -112,6 +112,8 @@ class SearcherState:
     last_event_id: int = 0
     experiment_completed: bool = False
     experiment_failed: bool = False
+    validation_metrics: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """All metrics of the validation of which the search method is told just now. Not saved."""
 
     def to_dict(self) -> dict[str, Any]:
         return {

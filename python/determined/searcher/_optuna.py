@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from determined.searcher._method import (
@@ -43,11 +43,19 @@ class OptunaSearch(SearchMethod):
         searcher = config["searcher"]
         self._space: Mapping[str, Any] = config.get("hyperparameters") or {}
         seed = int((config.get("reproducibility") or {}).get("experiment_seed") or 0)
-        sampler = _made("sampler", getattr(optuna.samplers, searcher["sampler"], None), searcher, {"seed": seed})
+        usual: dict[str, Any] = {"seed": seed}
+        conditional = any(isinstance(what, Mapping) and what.get("when") for _, what in _leaves(self._space))
+        given = searcher.get("sampler_args") or {}
+        if searcher["sampler"] == "TPESampler" and conditional and not given.keys() & {"multivariate", "group"}:
+            # Trials with the same hyperparameters learn from each other; otherwise each hyperparameter is on its own.
+            usual |= {"multivariate": True, "group": True}
+        sampler = _made("sampler", getattr(optuna.samplers, searcher["sampler"], None), searcher, usual)
         pruner = _made("pruner", getattr(optuna.pruners, searcher["pruner"], None), searcher, {})
-        directions = optuna.study.StudyDirection
-        direction = directions.MINIMIZE if searcher["smaller_is_better"] else directions.MAXIMIZE
-        self._study = optuna.create_study(sampler=sampler, pruner=pruner, direction=direction, study_name="search")
+        objectives = [{"name": searcher["metric"], "smaller_is_better": searcher["smaller_is_better"]}]
+        objectives += searcher.get("metrics") or []
+        self._metrics = [objective["name"] for objective in objectives]
+        directions = [_direction(optuna, one.get("smaller_is_better", True)) for one in objectives]
+        self._study = optuna.create_study(sampler=sampler, pruner=pruner, directions=directions, study_name="search")
         self._length = length_of(searcher["max_length"])
         self._period = self._length
         if searcher["pruner"] != "NopPruner":
@@ -76,10 +84,12 @@ class OptunaSearch(SearchMethod):
             if not trial.should_prune():
                 return [ValidateAfter(request_id, min(train_length + self._period, self._length))]
             self._study.tell(trial, state=TrialState.PRUNED)
-        elif math.isnan(metric):
-            self._study.tell(trial, state=TrialState.FAIL)
         else:
-            self._study.tell(trial, metric)
+            values = [metric, *(self._further(name, searcher_state) for name in self._metrics[1:])]
+            if any(map(math.isnan, values)):
+                self._study.tell(trial, state=TrialState.FAIL)
+            else:
+                self._study.tell(trial, values)
         del self._trials[request_id]
         return [Close(request_id)]
 
@@ -107,6 +117,18 @@ class OptunaSearch(SearchMethod):
     def progress(self, searcher_state: SearcherState) -> float:
         return self._closed / self._max_trials
 
+    def _further(self, name: str, state: SearcherState) -> float:
+        value = state.validation_metrics.get(name)
+        if value in ("NaN", "Infinity", "-Infinity"):  # as the master writes them
+            value = float(value)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            found = "none" if value is None else repr(value)
+            raise ValueError(
+                f"searcher.metrics has {name}, so each validation must report it as a number; one reported {found}, "
+                f"and the metrics {', '.join(sorted(state.validation_metrics))}"
+            )
+        return float(value)
+
     def _next(self, state: SearcherState) -> list[Operation]:
         """Creates the next trial, under a name that depends only on its number."""
         trial = self._study.ask()
@@ -115,17 +137,60 @@ class OptunaSearch(SearchMethod):
         return [Create(request_id, draw(self._space, trial)), ValidateAfter(request_id, self._period)]
 
 
-def draw(space: Mapping[str, Any], trial: Any, prefix: str = "") -> dict[str, Any]:
-    """Returns the hyperparameters that Optuna suggests; nested ones are called ``a.b`` there."""
-    return {name: _draw_one(space[name], trial, f"{prefix}{name}") for name in sorted(space)}
+def draw(space: Mapping[str, Any], trial: Any) -> dict[str, Any]:
+    """Returns the hyperparameters that Optuna suggests; nested ones are called ``a.b`` there.
+
+    Those whose ``when`` does not hold are left out.
+    """
+    leaves = dict(_leaves(space))
+    drawn: dict[str, Any] = {}  # of the leaves: values, and _ABSENT
+
+    def value_of(name: str) -> Any:
+        if name not in drawn:
+            what = leaves[name]
+            drawn[name] = _draw_one(what, trial, name) if _holds(what, value_of) else _ABSENT
+        return drawn[name]
+
+    return _nested(space, "", value_of)
+
+
+_ABSENT = object()
+
+
+def _leaves(space: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name in sorted(space):
+        if _is_section(space[name]):
+            yield from _leaves(space[name], f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", space[name]
+
+
+def _is_section(what: Any) -> bool:
+    return isinstance(what, Mapping) and what.get("type") not in _RANGES
+
+
+def _holds(what: Any, value_of: Callable[[str], Any]) -> bool:
+    conditions = (what.get("when") if isinstance(what, Mapping) else None) or {}
+    return all(
+        value_of(name) in (wanted if isinstance(wanted, list) else [wanted])
+        for name, wanted in sorted(conditions.items())
+    )
+
+
+def _nested(space: Mapping[str, Any], prefix: str, value_of: Callable[[str], Any]) -> dict[str, Any]:
+    found = {}
+    for name in sorted(space):
+        if _is_section(space[name]):
+            found[name] = _nested(space[name], f"{prefix}{name}.", value_of)
+        elif (value := value_of(f"{prefix}{name}")) is not _ABSENT:
+            found[name] = value
+    return found
 
 
 def _draw_one(what: Any, trial: Any, name: str) -> Any:
     if not isinstance(what, Mapping):
         return what
-    kind = what.get("type")
-    if kind not in _RANGES:
-        return draw(what, trial, f"{name}.")
+    kind = what["type"]
     if kind == "const":
         return what["val"]
     if kind == "categorical":
@@ -141,6 +206,11 @@ def _draw_one(what: Any, trial: Any, name: str) -> Any:
     base = float(what["base"])
     low, high = sorted((base**low, base**high))
     return trial.suggest_float(name, low, high, log=True)
+
+
+def _direction(optuna: Any, smaller_is_better: bool) -> Any:
+    directions = optuna.study.StudyDirection
+    return directions.MINIMIZE if smaller_is_better else directions.MAXIMIZE
 
 
 def length_of(configured: Any) -> int:

@@ -89,6 +89,7 @@ class SearchRunner(abc.ABC):
             return []
         if kind == "validationCompleted":
             length = int(body["validateAfterLength"])
+            state.validation_metrics = body.get("metrics") or {}
             return self._ask("on_validation_completed", trial, float(body["metric"]), length)
         if kind == "trialExitedEarly":
             state.failures.add(trial)

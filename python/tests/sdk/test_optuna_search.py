@@ -71,7 +71,48 @@ def test_lengths_have_a_unit_or_none():
     assert length_of(7) == 7
 
 
-def run(method, reload=None, fails=()):
+CONDITIONS = {
+    "momentum": {"type": "double", "minval": 0, "maxval": 0.9, "when": {"optimizer.name": "sgd"}},
+    "nesterov": {
+        "type": "categorical",
+        "vals": [True, False],
+        "when": {"momentum_used": [True], "optimizer.name": "sgd"},
+    },
+    "momentum_used": {"type": "categorical", "vals": [True, False], "when": {"optimizer.name": "sgd"}},
+    "optimizer": {
+        "beta": {"type": "double", "minval": 0.8, "maxval": 1, "when": {"optimizer.name": ["adam", "adamw"]}},
+        "name": {"type": "categorical", "vals": ["sgd", "adam", "adamw"]},
+    },
+}
+
+
+def test_a_hyperparameter_exists_only_where_its_conditions_hold():
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    seen = set()
+    for _ in range(60):
+        trial = study.ask()
+        drawn = draw(CONDITIONS, trial)
+        sgd = drawn["optimizer"]["name"] == "sgd"
+        assert ("momentum" in drawn, "momentum_used" in drawn, "beta" in drawn["optimizer"]) == (sgd, sgd, not sgd)
+        assert ("nesterov" in drawn) == drawn.get("momentum_used", False)
+        assert set(trial.params) == {*drawn, *(f"optimizer.{name}" for name in drawn["optimizer"])} - {"optimizer"}
+        seen.add((drawn["optimizer"]["name"], drawn.get("momentum_used"), drawn.get("nesterov")))
+        study.tell(trial, 0)
+    assert len(seen) == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "grouped"), [({}, True), ({"multivariate": False}, False), ({"n_startup_trials": 3}, True)]
+)
+def test_tpe_learns_in_groups_of_trials_with_the_same_hyperparameters(given, grouped):
+    searcher = config(sampler_args=given)
+    searcher["hyperparameters"] = CONDITIONS | {"x": {"type": "double", "minval": -1, "maxval": 1}}
+    trials, _, end, method = run(OptunaSearch(searcher))
+    assert len(trials) == 6 and end == Shutdown()
+    assert method._study.sampler._group is grouped
+
+
+def run(method, reload=None, fails=(), further=None):
     """Runs a search, one event after the other; ``reload`` replaces the method after each event."""
     state = SearcherState(experiment_id=1)
     events = [("initial_operations",)]
@@ -93,6 +134,8 @@ def run(method, reload=None, fails=()):
                 else:
                     metric = dict(trials)[operation.request_id]["x"] ** 2 + 1 / operation.length
                     events.append(("on_validation_completed", operation.request_id, metric, operation.length))
+                    if further is not None:
+                        state.validation_metrics = further(dict(trials)[operation.request_id]["x"])
             elif isinstance(operation, Close):
                 events.append(("on_trial_closed", operation.request_id))
             else:
@@ -118,6 +161,29 @@ def test_a_search_that_is_stored_after_each_event_goes_on_alike(sampler, tmp_pat
     assert run(OptunaSearch(config(**fields)), reload)[:3] == straight[:3]
     assert straight[2] == Shutdown()
     assert len(straight[0]) == 15
+
+
+SEVERAL = [{"name": "size", "smaller_is_better": False}, {"name": "time", "smaller_is_better": True}]
+
+
+@pytest.mark.parametrize("sampler", ["TPESampler", "NSGAIISampler", "NSGAIIISampler"])
+def test_several_metrics_are_the_objectives_of_the_study(sampler):
+    def further(x):
+        return {"size": x, "time": "Infinity" if x > 0.9 else abs(x - 0.5), "other": 1}
+
+    fields = {"sampler": sampler, "metrics": SEVERAL, "max_trials": 25, "max_concurrent_trials": 1}
+    trials, _, end, method = run(OptunaSearch(config(**fields)), further=further)
+    assert end == Shutdown()
+    assert [direction.name for direction in method._study.directions] == ["MINIMIZE", "MAXIMIZE", "MINIMIZE"]
+    for (_, hparams), trial in zip(trials, method._study.trials):  # noqa: B905 - Python 3.9
+        x = hparams["x"]
+        assert trial.values == [x**2 + 0.01, x, float("inf") if x > 0.9 else abs(x - 0.5)]
+
+
+@pytest.mark.parametrize("reported", [{}, {"size": "large", "time": 1}, {"size": True, "time": 1}])
+def test_a_validation_without_one_of_the_metrics_ends_the_search_with_its_name(reported):
+    with pytest.raises(ValueError, match=r"searcher\.metrics has size, so each validation must report it as a number"):
+        run(OptunaSearch(config(metrics=SEVERAL)), further=lambda x: reported)
 
 
 def test_a_pruner_stops_trials_at_its_own_lengths():

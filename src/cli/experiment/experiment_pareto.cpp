@@ -19,7 +19,7 @@ Result<int> show_front(Session& session, const ParetoOptions& options) {
   for (const auto& metric : options.metrics) query.emplace_back("metrics", metric);
   DET_TRY(const auto answer, session.get(experiment_path(options.id) + "/pareto", query));
   std::vector<std::string> columns = {"Trial ID", "# of Batches"};
-  columns.insert(columns.end(), options.metrics.begin(), options.metrics.end());
+  for (const auto& metric : list_at(answer, "metrics")) columns.push_back(cell_text(metric));
   columns.insert(columns.end(), {"H-params", "Checkpoint"});
   Table table(columns);
   for (const auto& point : list_at(answer, "front")) {
@@ -40,11 +40,12 @@ Action define_pareto(CLI::App& app) {
   app.add_option("experiment_id", options->id, "ID of the experiment")
       ->type_name("EXPERIMENT_ID")
       ->required();
-  app.add_option("--metric", options->metrics,
-                 "Validation metric to minimize; NAME:max to maximize, such as accuracy:max; may be repeated")
+  app.add_option(
+         "--metric", options->metrics,
+         "Validation metric to minimize; NAME:max to maximize, such as accuracy:max; may be repeated; "
+         "default: the metrics that the searcher optimizes")
       ->type_name("NAME[:min|:max]")
-      ->allow_extra_args(false)
-      ->required();
+      ->allow_extra_args(false);
   add_output_flags(app, options->form);
   return [options](Session& session) { return show_front(session, *options); };
 }

@@ -35,6 +35,8 @@ struct Subject {
 void check_rules(const Subject& subject);
 void check_searcher(const Subject& subject);
 void check_hyperparameters(const Subject& subject);
+/// Of `when`: a hyperparameter may exist only for some values of others.
+void check_conditions(const Subject& subject, const json::object& hyperparameters);
 void check_storage(const Subject& subject);
 void check_data_layer(const Subject& subject);
 void check_environment(const Subject& subject);

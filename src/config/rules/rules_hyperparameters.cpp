@@ -217,6 +217,7 @@ void check_hyperparameters(const Subject& subject) {
                   });
   if (subject.text({"searcher", "name"}) == "grid") check_grid(subject, *hyperparameters);
   check_batch_size(subject, *hyperparameters);
+  check_conditions(subject, *hyperparameters);
 }
 
 }  // namespace det::config

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "det/config/rules/rules.h"
 
@@ -192,6 +193,31 @@ void check_units(const Subject& subject) {
   }
 }
 
+// Several metrics to optimize: what Optuna can do with them.
+void check_objectives(const Subject& subject, const json::object& searcher) {
+  const auto* further = find_member(searcher, "metrics");
+  if (further == nullptr || !further->is_array() || further->get_array().empty()) return;
+  const auto path = Path{} / "searcher";
+  std::set<std::string> names{json::text_member(searcher, "metric")};
+  for (std::size_t i = 0; i < further->get_array().size(); ++i) {
+    const auto* one = further->get_array()[i].if_object();
+    const auto name = one != nullptr ? json::text_member(*one, "name") : "";
+    if (!name.empty() && !names.insert(name).second)
+      subject.report.add(path / "metrics" / i / "name",
+                         fmt::format("searcher.metric and searcher.metrics have {} twice; remove one", name));
+  }
+  const auto pruner = json::text_member(searcher, "pruner"), sampler = json::text_member(searcher, "sampler");
+  if (pruner != "NopPruner")
+    subject.report.add(path / "pruner",
+                       fmt::format("{} compares one metric; with searcher.metrics, the pruner "
+                                   "must be NopPruner",
+                                   pruner));
+  if (sampler == "CmaEsSampler")
+    subject.report.add(path / "sampler",
+                       "CmaEsSampler optimizes one metric; with searcher.metrics, choose "
+                       "another sampler, such as TPESampler or NSGAIISampler");
+}
+
 }  // namespace
 
 std::optional<std::int64_t> check_steps(const Subject& subject, const Path& path, std::int64_t steps) {
@@ -212,6 +238,7 @@ void check_searcher(const Subject& subject) {
   check_presence(subject, *searcher, name);
   check_agreement(subject, *searcher);
   if (name == "adaptive") check_budget(subject, *searcher);
+  if (name == "optuna") check_objectives(subject, *searcher);
 }
 
 }  // namespace det::config

@@ -173,6 +173,11 @@ Type searcher() {
                "(default: 10).")}},
        {"optuna",
         {units("max_length"), max_trials(), concurrent(),
+         field("metrics",
+               list(section({field("name", string().at_least(1), "The name of the metric.").required(),
+                             field("smaller_is_better", boolean(), "Whether smaller values are better.")
+                                 .otherwise(true)})),
+               "Further validation metrics to optimize at the same time as metric."),
          field("sampler",
                one_of({"TPESampler", "GPSampler", "CmaEsSampler", "NSGAIISampler", "NSGAIIISampler",
                        "RandomSampler", "QMCSampler", "GridSampler", "BruteForceSampler"}),
@@ -195,23 +200,26 @@ const Type& hyperparameter() {
     const auto count = [] {
       return field("count", integer().at_least(1), "How many values of the range a grid search tries.");
     };
-    auto kinds =
-        tagged("type", {},
-               {{"const", {field("val", any(), "The value.").required()}},
-                {"int",
-                 {field("minval", integer(), "The smallest value.").required(),
-                  field("maxval", integer(), "The largest value.").required(), count()}},
-                {"double",
-                 {field("minval", number(), "The smallest value.").required(),
-                  field("maxval", number(), "The largest value.").required(), count()}},
-                {"log",
-                 {field("base", number().above(0), "The base: values are powers of this number.").required(),
-                  field("minval", number(), "The smallest exponent.").required(),
-                  field("maxval", number(), "The largest exponent.").required(), count()}},
-                {"categorical",
-                 {field("vals", list(any()).at_least(1).says("must have at least one category"),
-                        "The values to choose from.")
-                      .required()}}});
+    auto kinds = tagged(
+        "type",
+        {field("when", map(literal()),
+               "The hyperparameter exists only in trials where each of these others has the given value, "
+               "or one of the given list.")},
+        {{"const", {field("val", any(), "The value.").required()}},
+         {"int",
+          {field("minval", integer(), "The smallest value.").required(),
+           field("maxval", integer(), "The largest value.").required(), count()}},
+         {"double",
+          {field("minval", number(), "The smallest value.").required(),
+           field("maxval", number(), "The largest value.").required(), count()}},
+         {"log",
+          {field("base", number().above(0), "The base: values are powers of this number.").required(),
+           field("minval", number(), "The smallest exponent.").required(),
+           field("maxval", number(), "The largest exponent.").required(), count()}},
+         {"categorical",
+          {field("vals", list(any()).at_least(1).says("must have at least one category"),
+                 "The values to choose from.")
+               .required()}}});
     kinds.rule =
         "if a hyperparameter object's [\"type\"] is set, it must be one of \"int\", \"double\", \"log\", "
         "\"const\", or \"categorical\"";

@@ -1,5 +1,7 @@
 // Trials that are the best in some way, where several metrics count.
 
+#include <set>
+
 #include "det/master/objects.h"
 #include "det/search/methods/pareto.h"
 
@@ -12,9 +14,11 @@ using http::Verb;
 
 struct ParetoQuery {
   ExperimentId experiment_id;
-  std::vector<std::string> metrics;  ///< validation metrics: "loss", "loss:min" or "accuracy:max"
+  /// Validation metrics: "loss", "loss:min" or "accuracy:max"; none: those that the searcher optimizes.
+  std::vector<std::string> metrics;
+  bool include_dominated = false;
 };
-BOOST_DESCRIBE_STRUCT(ParetoQuery, (), (experiment_id, metrics))
+BOOST_DESCRIBE_STRUCT(ParetoQuery, (), (experiment_id, metrics, include_dominated))
 struct ParetoPoint {
   TrialId trial_id;
   std::int64_t batches = 0;
@@ -23,14 +27,23 @@ struct ParetoPoint {
   std::string checkpoint_uuid;  ///< of the same number of batches; empty: none is kept
 };
 BOOST_DESCRIBE_STRUCT(ParetoPoint, (), (trial_id, batches, values, hparams, checkpoint_uuid))
+struct DominatedPoint {
+  TrialId trial_id;
+  std::int64_t batches = 0;
+  std::vector<double> values;
+};
+BOOST_DESCRIBE_STRUCT(DominatedPoint, (), (trial_id, batches, values))
 struct ParetoReply {
   std::vector<std::string> metrics;
   std::vector<ParetoPoint> front;  ///< ascending by the first metric's order, best first
   std::int64_t validations = 0;    ///< that have all metrics
+  /// Other validations, if asked for; the newest 2,000.
+  std::vector<DominatedPoint> dominated;
 };
-BOOST_DESCRIBE_STRUCT(ParetoReply, (), (metrics, front, validations))
+BOOST_DESCRIBE_STRUCT(ParetoReply, (), (metrics, front, validations, dominated))
 
 constexpr std::size_t kMetricsMax = 8;
+constexpr std::size_t kDominatedMax = 2'000;
 
 struct Metric {
   std::string name;
@@ -57,11 +70,36 @@ Result<std::vector<Metric>> parse(const std::vector<std::string>& texts) {
   return metrics;
 }
 
+/// Those that the searcher of this configuration optimizes.
+std::vector<std::string> optimized(const json::object& config) {
+  const auto* searcher = config.if_contains("searcher");
+  const auto* section = searcher != nullptr ? searcher->if_object() : nullptr;
+  if (section == nullptr) return {};
+  std::vector<std::string> metrics;
+  const auto add = [&](const json::object& from, std::string_view name) {
+    const auto* smaller = from.if_contains("smaller_is_better");
+    const bool descending = smaller != nullptr && smaller->is_bool() && !smaller->get_bool();
+    metrics.push_back(json::text_member(from, name) + (descending ? ":max" : ":min"));
+  };
+  add(*section, "metric");
+  if (const auto* further = section->if_contains("metrics"); further != nullptr && further->is_array())
+    for (const auto& one : further->get_array())
+      if (one.is_object()) add(one.get_object(), "name");
+  return metrics;
+}
+
 /// Reads the store: on the pool.
-Result<ParetoReply> front_of(store::Store& store, const ParetoQuery& q, const std::vector<Metric>& metrics) {
+Result<ParetoReply> front_of(store::Store& store, ParetoQuery q) {
   const auto record = store.experiment(q.experiment_id);
   if (!record || record->state == experiment::State::Deleted)
     return not_found("experiment '{}' not found", q.experiment_id);
+  if (q.metrics.empty()) {
+    q.metrics = optimized(record->config);
+    if (q.metrics.size() < 2)
+      return invalid_argument("the searcher of experiment {} optimizes one metric; name two or more metrics",
+                              q.experiment_id);
+  }
+  DET_TRY(const auto metrics, parse(q.metrics));
   std::vector<ParetoPoint> all;
   std::vector<std::vector<double>> points;
   for (const auto& trial : store.trials(q.experiment_id))
@@ -87,6 +125,11 @@ Result<ParetoReply> front_of(store::Store& store, const ParetoQuery& q, const st
       checkpoints[{checkpoint.trial_id, checkpoint.batches}] = checkpoint.uuid;
   auto front = search::pareto_front(points);
   std::ranges::stable_sort(front, {}, [&](std::size_t i) { return points[i]; });
+  if (q.include_dominated) {
+    const std::set<std::size_t> best(front.begin(), front.end());
+    for (std::size_t i = all.size(); i-- > 0 && reply.dominated.size() < kDominatedMax;)
+      if (!best.contains(i)) reply.dominated.push_back({all[i].trial_id, all[i].batches, all[i].values});
+  }
   for (const auto i : front) {
     auto& point = all[i];
     if (const auto kept = checkpoints.find({point.trial_id, point.batches}); kept != checkpoints.end())
@@ -98,9 +141,7 @@ Result<ParetoReply> front_of(store::Store& store, const ParetoQuery& q, const st
 
 asio::awaitable<Result<ParetoReply>> pareto(Services& s, Context context, ParetoQuery q) {
   if (const auto actor = require_actor(s, context.principal); !actor) co_return tl::unexpected(actor.error());
-  auto metrics = parse(q.metrics);
-  if (!metrics) co_return tl::unexpected(metrics.error());
-  auto read = [&s, q, metrics = *std::move(metrics)] { return front_of(s.store, q, metrics); };
+  auto read = [&s, q] { return front_of(s.store, q); };
   co_return co_await offload(s, std::move(read));
 }
 

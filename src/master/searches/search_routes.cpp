@@ -1,6 +1,8 @@
 // Searches that somebody outside drives: what happened, and what they want done.
 
+#include <algorithm>
 #include <limits>
+#include <map>
 
 #include "det/master/experiments/warm_start.h"
 #include "det/master/objects.h"
@@ -40,8 +42,9 @@ struct ValidationCompletedEvent {
   std::string request_id;
   double metric = 0;
   std::int64_t validate_after_length = 0;
+  json::object metrics;  ///< all that the validation reported
 };
-BOOST_DESCRIBE_STRUCT(ValidationCompletedEvent, (), (request_id, metric, validate_after_length))
+BOOST_DESCRIBE_STRUCT(ValidationCompletedEvent, (), (request_id, metric, validate_after_length, metrics))
 struct TrialExitedEarlyEvent {
   std::string request_id, exited_reason;
 };
@@ -138,7 +141,7 @@ SearcherEvent to_api(const SearchEvent& event) {
     case Kind::TrialCreated: shown.trial_created = TrialEvent{trial}; break;
     case Kind::TrialProgress: shown.trial_progress = TrialProgressEvent{trial, event.value}; break;
     case Kind::ValidationCompleted:
-      shown.validation_completed = ValidationCompletedEvent{trial, event.value, event.length};
+      shown.validation_completed = ValidationCompletedEvent{trial, event.value, event.length, {}};
       break;
     case Kind::TrialExitedEarly:
       shown.trial_exited_early = TrialExitedEarlyEvent{trial, reason_name(event.reason)};
@@ -230,6 +233,42 @@ Result<EventsReply> events_now(Services& s, const experiment::Experiment& live) 
   return reply;
 }
 
+/// A validation of which an event tells.
+struct Validation {
+  std::size_t event = 0;  ///< its place in the reply
+  TrialId trial;
+  std::int64_t batches = 0;
+};
+
+std::vector<Validation> validations_of(const experiment::Experiment& live, const EventsReply& reply) {
+  std::map<std::string, const experiment::Trial*> trials;
+  for (const auto& [id, trial] : live.trials()) trials.emplace(trial.record.request_id, &trial);
+  std::vector<Validation> found;
+  for (std::size_t i = 0; i < reply.searcher_events.size(); ++i) {
+    const auto& told = reply.searcher_events[i].validation_completed;
+    if (!told) continue;
+    const auto trial = trials.find(told->request_id);
+    if (trial == trials.end()) continue;
+    const auto& operations = trial->second->operations;
+    const auto operation =
+        std::ranges::find(operations, told->validate_after_length, &experiment::TrialOperation::length);
+    if (operation != operations.end()) found.push_back({i, trial->second->record.id, operation->batches});
+  }
+  return found;
+}
+
+/// What the newest run said at that number of batches; a script may count otherwise: then its newest
+/// validation. Reads the store: on the pool.
+json::object metrics_of(store::Store& store, const Validation& validation) {
+  store::MetricQuery query{.trial = validation.trial,
+                           .group = "validation",
+                           .after_batches = validation.batches - 1,
+                           .up_to_batches = validation.batches};
+  auto reports = store.metrics(query);
+  if (reports.empty()) reports = store.metrics({.trial = validation.trial, .group = "validation"});
+  return reports.empty() ? json::object{} : std::move(reports.back().avg_metrics);
+}
+
 asio::awaitable<Result<experiment::ExperimentRecord>> stored(Services& s, ExperimentId id) {
   auto read = [&s, id] { return s.store.experiment(id); };
   auto record = co_await offload(s, std::move(read));
@@ -256,8 +295,15 @@ asio::awaitable<Result<EventsReply>> events(Services& s, Context context, Events
     auto reply = events_now(s, *live);
     if (!reply) co_return tl::unexpected(reply.error());
     if (!reply->searcher_events.empty() || until(deadline).count() == 0) {
+      auto validations = validations_of(*live, *reply);
       co_await s.ledger.durable();
-      co_return reply;
+      auto read = [&s, validations, reply = *std::move(reply)]() mutable {
+        for (const auto& one : validations)
+          reply.searcher_events[one.event].validation_completed->metrics = metrics_of(s.store, one);
+        return std::move(reply);
+      };
+      if (validations.empty()) co_return read();
+      co_return co_await offload(s, std::move(read));
     }
     co_await watch.wait(until(deadline));
   }

@@ -168,12 +168,16 @@ TEST_F(SearchTest, AProgramOutsideDrivesASearchOverARestartOfTheMaster) {
   EXPECT_NE(again.text.find("event 1 not found"), std::string::npos) << again.text;
   sync("a", 1);
   const auto task = sync("a", 1).desired.at(0);
+  call(
+      task.token, "POST", fmt::format("/api/v1/trials/{}/validation_metrics", task.trial_id),
+      json::object{{"stepsCompleted", 1000}, {"metrics", {{"avgMetrics", {{"loss", 0.5}, {"seconds", 3}}}}}});
   call(task.token, "POST", fmt::format("/api/v1/trials/{}/searcher/completed_operation", task.trial_id),
        json::object{{"op", {{"validateAfter", {{"length", "1000"}}}}}, {"searcherMetric", 0.5}});
   const auto told = events(id);
   const auto& last = told.body.at("searcherEvents").as_array().back().as_object();
   EXPECT_EQ(last.at("validationCompleted").at("metric"), 0.5);
   EXPECT_EQ(last.at("validationCompleted").at("validateAfterLength"), "1000");
+  EXPECT_EQ(json::serialize(last.at("validationCompleted").at("metrics")), R"({"loss":0.5,"seconds":3})");
   ASSERT_EQ(answer(id, last.at("id").to_number<std::int64_t>(), {json::object{{"shutDown", json::object()}}})
                 .status,
             200);
@@ -328,7 +332,13 @@ TEST_F(SearchTest, TheParetoFrontIsOfAllValidationsOfAllTrials) {
   ASSERT_EQ(front.status, 200) << front.text;
   ASSERT_EQ(front.body.at("front").as_array().size(), 2u) << front.text;
   EXPECT_EQ(json::serialize(front.body.at("front").at(0).at("values")), "[0.3,0.4]") << "the best loss first";
+  EXPECT_TRUE(front.body.at("dominated").as_array().empty());
+  const auto whole = call(user_, "GET", path + "?metrics=loss&metrics=accuracy:max&includeDominated=true");
+  EXPECT_EQ(json::serialize(whole.body.at("dominated").at(0).at("values")), "[0.4,0.3]");
   EXPECT_EQ(call(user_, "GET", path + "?metrics=loss").status, 400);
+  const auto single = call(user_, "GET", path);
+  EXPECT_EQ(single.status, 400) << "the searcher has one metric";
+  EXPECT_NE(single.text.find("optimizes one metric"), std::string::npos) << single.text;
   EXPECT_EQ(call(user_, "GET", path + "?metrics=loss&metrics=none").status, 404);
 }
 

@@ -15,28 +15,44 @@ struct Axis {
   friend bool operator==(const Axis&, const Axis&) = default;
 };
 
-/// A one-dimensional Parzen estimator (Bergstra et al., "Algorithms for Hyper-Parameter Optimization", 2011,
-/// §4): of a range a mixture of Gaussians, one at each observation and one as wide as the range in its
-/// middle, cut off at its ends; the width of each is the greater distance to its neighbours. Of choices the
-/// frequencies, with one more of each.
+/// A point of a search space, a number for each axis.
+using Point = std::vector<double>;
+
+/// A multivariate Parzen estimator, a mixture of products of kernels: one product at each observation, so
+/// that numbers which are good together are drawn together, and one that knows nothing (Falkner et al.,
+/// "BOHB", 2018, §3.2; Watanabe, "Tree-Structured Parzen Estimator: Understanding Its Algorithm Components",
+/// 2023, §3.3). The kernels of a range are Gaussians cut off at its ends, whose width goes by the greater
+/// distance to a neighbour; of choices, most of the weight is on the observed one.
 class Parzen {
  public:
-  /// `observed`: in the axis' range.
-  Parzen(const Axis& axis, std::vector<double> observed);
+  /// `observed`: in the ranges of the axes.
+  Parzen(std::vector<Axis> axes, const std::vector<Point>& observed);
 
-  double draw(Random& random) const;
-  /// Logarithm of the density, or of the probability.
-  double log_density(double value) const;
+  Point draw(Random& random) const;
+  /// Logarithm of the density; of integers and choices, of the probability.
+  double log_density(const Point& point) const;
 
  private:
-  struct Bell {
+  /// A Gaussian. Of choices: `mean` is the observed one.
+  struct Kernel {
     double mean = 0, width = 1;
     double mass = 1;  ///< of it that lies in the range
   };
-  Axis axis_;
-  double low_, high_;  // of the bells: half a step more than those of integers
-  std::vector<Bell> bells_;
-  std::vector<double> choices_;  // probabilities
+  /// The kernels of one axis: one for each observation, and last the one that knows nothing.
+  struct Column {
+    Axis axis;
+    double low = 0, high = 0;  ///< half a step more than those of integers
+    std::vector<Kernel> kernels;
+    /// Of choices, logarithms of the probabilities: not the observed one; the observed one; of the last
+    /// kernel.
+    std::vector<double> logs;
+  };
+  static Column column(const Axis& axis, std::vector<double> observed);
+  static double draw(const Column& column, std::size_t kernel, Random& random);
+  static double log_density(const Column& column, std::size_t kernel, double value);
+
+  std::vector<Column> columns_;
+  std::size_t kernels_ = 1;
 };
 
 }  // namespace det::search

@@ -147,33 +147,51 @@ TEST(Tpe, ResultsThatAreNoNumbersAndFailuresAreBad) {
 }
 
 TEST(Parzen, TheDensityOfARangeIsOneInAllAndThatOfItsDraws) {
-  const Axis axis{Axis::Kind::Real, -2, 3};
-  const Parzen parzen(axis, {-1.5, 0.2, 0.25, 2.9});
-  double sum = 0;
+  const Parzen parzen({{Axis::Kind::Real, -2, 3}}, {{-1.5}, {0.2}, {0.25}, {2.9}});
+  const auto density = [&](double x) { return std::exp(parzen.log_density({x})); };
+  double sum = 0, expected = 0;
   const int steps = 20'000;
-  for (int i = 0; i < steps; ++i) sum += std::exp(parzen.log_density(-2 + 5 * (i + 0.5) / steps)) * 5 / steps;
-  EXPECT_NEAR(sum, 1, 1e-4);
-  Random random(1);
-  double below = 0, expected = 0;
-  for (int i = 0; i < 20'000; ++i) below += parzen.draw(random) < 0.5;
   for (int i = 0; i < steps; ++i) {
     const double x = -2 + 5 * (i + 0.5) / steps;
-    if (x < 0.5) expected += std::exp(parzen.log_density(x)) * 5 / steps;
+    sum += density(x) * 5 / steps;
+    if (x < 0.5) expected += density(x) * 5 / steps;
   }
+  EXPECT_NEAR(sum, 1, 1e-4);
+  Random random(1);
+  double below = 0;
+  for (int i = 0; i < 20'000; ++i) below += parzen.draw(random)[0] < 0.5;
   EXPECT_NEAR(below / 20'000, expected, 0.015);
 }
 
 TEST(Parzen, IntegersAndChoicesHaveProbabilities) {
-  const Parzen integers({Axis::Kind::Integer, 1, 6}, {2, 2, 5});
+  const Parzen integers({{Axis::Kind::Integer, 1, 6}}, {{2}, {2}, {5}});
   double sum = 0;
-  for (int i = 1; i <= 6; ++i) sum += std::exp(integers.log_density(i));
+  for (int i = 1; i <= 6; ++i) sum += std::exp(integers.log_density({static_cast<double>(i)}));
   EXPECT_NEAR(sum, 1, 1e-9);
-  const Parzen choices({Axis::Kind::Choice, 0, 2}, {1, 1});
-  EXPECT_NEAR(std::exp(choices.log_density(1)), 0.6, 1e-12);
-  EXPECT_NEAR(std::exp(choices.log_density(0)), 0.2, 1e-12);
-  const Parzen fixed({Axis::Kind::Real, 3, 3}, {3});
+  const Parzen choices({{Axis::Kind::Choice, 0, 2}}, {{1}, {1}});
+  sum = 0;
+  for (int i = 0; i <= 2; ++i) sum += std::exp(choices.log_density({static_cast<double>(i)}));
+  EXPECT_NEAR(sum, 1, 1e-9);
+  EXPECT_GT(choices.log_density({1}), choices.log_density({0}) + std::log(3));
   Random random(1);
-  EXPECT_EQ(fixed.draw(random), 3);
+  int ones = 0;
+  for (int i = 0; i < 20'000; ++i) ones += choices.draw(random)[0] == 1;
+  EXPECT_NEAR(ones / 20'000.0, std::exp(choices.log_density({1})), 0.015);
+  const Parzen fixed({{Axis::Kind::Real, 3, 3}}, {{3}});
+  EXPECT_EQ(fixed.draw(random), Point{3});
+}
+
+TEST(Parzen, NumbersThatWereGoodTogetherAreDrawnTogether) {
+  const std::vector<Axis> axes = {{Axis::Kind::Real, 0, 1}, {Axis::Kind::Choice, 0, 1}};
+  const Parzen parzen(axes, {{0.1, 0}, {0.12, 0}, {0.15, 0}, {0.85, 1}, {0.9, 1}, {0.88, 1}});
+  Random random(1);
+  int together = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    const auto point = parzen.draw(random);
+    together += (point[0] > 0.5) == (point[1] == 1);
+  }
+  EXPECT_GT(together, 1'500);
+  EXPECT_GT(parzen.log_density({0.1, 0}), parzen.log_density({0.1, 1}) + 1);
 }
 
 }  // namespace

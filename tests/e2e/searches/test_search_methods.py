@@ -4,6 +4,7 @@ import json
 
 import pytest
 import yaml
+from browser import walk
 from cluster import kill_process, wait_until
 
 TRAIN = """
@@ -13,7 +14,7 @@ hparams = det.get_cluster_info().trial.hparams
 with det.core.init() as context:
     for operation in context.searcher.operations():
         loss = (hparams["rate"] - 0.3) ** 2 + abs(hparams["layers"] - 3) / 10 + 1 / operation.length
-        context.train.report_validation_metrics(operation.length, {"loss": loss})
+        context.train.report_validation_metrics(operation.length, {"loss": loss, "speed": 4 - hparams["layers"]})
         operation.report_completed(loss)
 """
 
@@ -153,6 +154,50 @@ def test_optuna_searches_and_kills_change_none_of_its_suggestions(start, submit)
     assert runner["name"] == "search of rates"
     cluster.wait_for_state(runner["id"], "COMPLETED")
     assert disturbed(cluster, submit(cluster, OPTUNA)) == trials
+
+
+def test_optuna_optimizes_two_metrics_over_hyperparameters_with_conditions(start, submit, tmp_path):
+    pytest.importorskip("optuna")
+    cluster = start(apart=True)
+    searcher = OPTUNA | {"max_trials": 12, "sampler": "NSGAIISampler", "sampler_args": {"population_size": 4}}
+    for field in ("pruner", "pruner_args", "prune_every"):
+        del searcher[field]
+    searcher["metrics"] = [{"name": "speed", "smaller_is_better": False}]
+    conditions = {
+        "momentum": {"type": "double", "minval": 0, "maxval": 1, "when": {"optimizer.name": "sgd"}},
+        "beta": {"type": "double", "minval": 0, "maxval": 1, "when": {"optimizer.name": "adam"}},
+    }
+    id = submit(cluster, searcher, hyperparameters=HYPERPARAMETERS | conditions)
+    trials = outcome(cluster, id)
+    assert len(trials) == 12
+    names = {hparams["optimizer"]["name"] for hparams, _, _ in trials}
+    assert names == {"sgd", "adam"}
+    for hparams, _, _ in trials:
+        sgd = hparams["optimizer"]["name"] == "sgd"
+        assert ("momentum" in hparams, "beta" in hparams) == (sgd, not sgd)
+
+    reported = [(metrics["avgMetrics"]["loss"], metrics["avgMetrics"]["speed"]) for _, _, metrics in trials]
+    best = {a for a in reported if not any(b != a and b[0] <= a[0] and b[1] >= a[1] for b in reported)}
+    front = json.loads(cluster.run("experiment", "pareto", id, "--json"))
+    assert front["metrics"] == ["loss:min", "speed:max"]
+    assert {tuple(point["values"]) for point in front["front"]} == best
+    assert int(front["validations"]) == 12
+    facts = {
+        "experiment": id,
+        "validations": 12,
+        "metrics": ["loss", "speed"],
+        "front": [[point["trialId"], *point["values"]] for point in front["front"]],
+    }
+    walk(cluster, facts, tmp_path, DET_PARTS="pareto")
+
+
+def test_a_metric_that_is_missing_ends_the_search_with_its_name(start, submit):
+    pytest.importorskip("optuna")
+    cluster = start(apart=True)
+    searcher = {"name": "optuna", "metric": "loss", "max_trials": 2, "max_length": {"batches": 2}}
+    id = submit(cluster, searcher | {"metrics": [{"name": "size"}]})
+    cluster.wait_for_state(id, "ERROR")
+    assert "searcher.metrics has size" in cluster.run("experiment", "describe", id)
 
 
 def test_a_class_of_the_user_searches_and_is_resumed(start, submit):

@@ -4461,6 +4461,12 @@ export interface components {
                 readonly [key: string]: unknown;
             };
         };
+        readonly DominatedPoint: {
+            readonly trialId: number;
+            /** Format: int64 */
+            readonly batches: string;
+            readonly values: readonly number[];
+        };
         readonly EarlyExitRequest: {
             readonly trialId?: number;
             readonly reason?: string;
@@ -5101,6 +5107,7 @@ export interface components {
             readonly front: readonly components["schemas"]["ParetoPoint"][];
             /** Format: int64 */
             readonly validations: string;
+            readonly dominated: readonly components["schemas"]["DominatedPoint"][];
         };
         readonly PatchManyReply: {
             readonly results: readonly components["schemas"]["UserResult"][];
@@ -6198,6 +6205,9 @@ export interface components {
             readonly metric: number;
             /** Format: int64 */
             readonly validateAfterLength: string;
+            readonly metrics: {
+                readonly [key: string]: unknown;
+            };
         };
         readonly Validations: {
             readonly count: number;
@@ -10424,6 +10434,7 @@ export interface operations {
             readonly query?: {
                 /** @description The validation metrics, each as name, name:min or name:max. */
                 readonly metrics?: readonly string[];
+                readonly includeDominated?: boolean;
             };
             readonly header?: never;
             readonly path: {

@@ -9,6 +9,7 @@ import { HeatMap } from "./heat_map";
 import { LearningCurves } from "./learning_curves";
 import { Rungs } from "./overview";
 import { ParallelCoordinates } from "./parallel";
+import { hasSeveralMetrics, ParetoFront } from "./pareto";
 import type { Picture } from "./picture";
 import { rungs } from "./rungs";
 import { ScatterPlots } from "./scatter";
@@ -30,6 +31,7 @@ export function SearchTab({ experiment, trials }: { experiment: Experiment; tria
         <Rungs rungs={rungs(trials, smaller)} metric={experiment.searcherMetric} />
         <ImportanceBars space={picture.space} />
       </div>
+      {hasSeveralMetrics(experiment) && <ParetoFront experiment={experiment} />}
       {enough ? (
         <>
           <ParallelCoordinates picture={picture} />

@@ -205,11 +205,13 @@ def post_MoveExperiment(session: Session, *, experimentId: int, body: v1MoveExpe
 
 
 def get_GetExperimentPareto(
-    session: Session, *, experimentId: int, metrics: Sequence[str] | None = None
+    session: Session, *, experimentId: int, metrics: Sequence[str] | None = None, includeDominated: bool | None = None
 ) -> v1GetExperimentParetoResponse:
     """List the Pareto-optimal validations of an experiment: those that no other validation beats in all metrics."""
     return v1GetExperimentParetoResponse.from_json(
-        session.get(f"/api/v1/experiments/{experimentId}/pareto", {"metrics": metrics})
+        session.get(
+            f"/api/v1/experiments/{experimentId}/pareto", {"metrics": metrics, "includeDominated": includeDominated}
+        )
     )
 
 

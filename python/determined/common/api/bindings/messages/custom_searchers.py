@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from determined.common.api.bindings._message import Message
 from determined.common.api.bindings.messages.shared import v1ValidateAfter
 
@@ -111,3 +113,4 @@ class v1ValidationCompletedEvent(Message):
     requestId: str
     metric: float
     validateAfterLength: str
+    metrics: dict[str, Any]

@@ -35,6 +35,7 @@ __all__ = [
     "v1DeleteExperimentLabelResponse",
     "v1DeleteExperimentsRequest",
     "v1DeleteExperimentsResponse",
+    "v1DominatedPoint",
     "v1ExpMetricNamesResponse",
     "v1ExperimentForecast",
     "v1FileNode",
@@ -170,6 +171,12 @@ class v1DeleteExperimentsResponse(Message):
     results: list[v1ExperimentActionResult]
 
 
+class v1DominatedPoint(Message):
+    trialId: int
+    batches: str
+    values: list[float]
+
+
 class v1ExpMetricNamesResponse(Message):
     searcherMetrics: list[str]
     trainingMetrics: list[str]
@@ -222,6 +229,7 @@ class v1GetExperimentParetoResponse(Message):
     metrics: list[str]
     front: list[v1ParetoPoint]
     validations: str
+    dominated: list[v1DominatedPoint]
 
 
 class v1GetExperimentResponse(Message):
