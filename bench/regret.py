@@ -101,7 +101,7 @@ def ours(searcher: dict, space: dict, seed: int, metric: Callable[[dict, int, st
     config = {
         "entrypoint": "model:Trial",
         "hyperparameters": {**space, "global_batch_size": 1},
-        "searcher": {"metric": "loss", "max_length": {"batches": BATCHES}, **searcher},
+        "searcher": {"metric": "loss", **searcher},
         "reproducibility": {"experiment_seed": seed},
     }
     with subprocess.Popen([PLAYER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as player:
@@ -141,7 +141,8 @@ def whole_ours(searcher: dict, function: str, seed: int) -> Best:
         values.append(evaluate(h))
         return values[-1]
 
-    ours({"max_trials": TRIALS, "max_concurrent_trials": 1, **searcher}, space, seed, metric)
+    whole = {"max_trials": TRIALS, "max_concurrent_trials": 1, "max_length": {"batches": BATCHES}}
+    ours({**whole, **searcher}, space, seed, metric)
     return running(values, least)
 
 
@@ -186,8 +187,7 @@ class Budget:
 
 def stopping_ours(searcher: dict, seed: int) -> Best:
     budget = Budget()
-    common = {"max_concurrent_trials": 4, "divisor": 3}
-    ours({**common, **searcher}, MIXED, seed, lambda h, length, trial: budget.train(trial, h, length))
+    ours(searcher, MIXED, seed, lambda h, length, trial: budget.train(trial, h, length))
     return budget.result()
 
 
@@ -220,15 +220,21 @@ SAMPLERS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
     "Optuna CmaEsSampler": lambda seed: optuna.samplers.CmaEsSampler(seed=seed),
     "Optuna NSGAIISampler": lambda seed: optuna.samplers.NSGAIISampler(seed=seed),
 }
+SLOW = {"Optuna GPSampler"}  # minutes a study: only where it is named
 WHOLE_OURS = {"tpe": {"name": "tpe"}, "random": {"name": "random"}}
 HYPERBAND = {"min_resource": 1, "max_resource": BATCHES, "reduction_factor": 3}
+ASHA = {
+    "name": "adaptive_asha",
+    "max_length": {"batches": BATCHES},
+    "max_trials": 10_000,
+    "max_concurrent_trials": 4,
+    "divisor": 3,
+    "max_rungs": 5,
+    "mode": "aggressive",
+}
 STOPPING: dict[str, Callable[[int], Best]] = {
-    "adaptive_asha": lambda seed: stopping_ours(
-        {"name": "adaptive_asha", "max_trials": 10_000, "max_rungs": 5, "mode": "aggressive"}, seed
-    ),
-    "adaptive_asha, stop_once": lambda seed: stopping_ours(
-        {"name": "adaptive_asha", "max_trials": 10_000, "max_rungs": 5, "mode": "aggressive", "stop_once": True}, seed
-    ),
+    "adaptive_asha": lambda seed: stopping_ours(ASHA, seed),
+    "adaptive_asha, stop_once": lambda seed: stopping_ours({**ASHA, "stop_once": True}, seed),
     "pbt": lambda seed: stopping_ours(
         {
             "name": "pbt",
@@ -293,7 +299,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seeds", nargs="?", type=int, default=20)
     parser.add_argument("--plot")
-    parser.add_argument("--only", help="functions and searchers whose names contain one of these texts")
+    parser.add_argument(
+        "--only",
+        help="functions and searchers whose names contain one of these texts; GPSampler is left out otherwise",
+    )
     options = parser.parse_args()
     only = options.only.split(",") if options.only else []
 
@@ -308,6 +317,8 @@ def main() -> None:
             name: [whole_ours(searcher, function, seed) for seed in seeds] for name, searcher in WHOLE_OURS.items()
         }
         for name, sampler in SAMPLERS.items():
+            if name in SLOW and not (only and wanted(name)):
+                continue
             if wanted(name) or name in PEERS.values():
                 results[name] = [whole_optuna(sampler, function, seed) for seed in seeds]
         everything[function] = results

@@ -20,6 +20,9 @@ else()
   list(APPEND DET_WARNINGS -Wno-sign-conversion -Wno-deprecated-declarations)
 endif()
 
+# Programs do not depend on where they were built: __FILE__ is relative.
+add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})

@@ -13,10 +13,13 @@ double cumulative(double value, double mean, double width) {
 }
 
 // Found by bench/regret.py, with other seeds and functions than those that it reports.
-constexpr double kWidth = 0.3;     // of a kernel, as a part of the distance to a neighbour
-constexpr double kNarrowest = 15;  // kernels of this width fill a range, however many observations there are
+constexpr double kWidth = 0.5;  // of a kernel, as a part of the distance to a neighbour
+// As many kernels of the least width fill a range. Beside integers and choices, narrower ones would hold on
+// to the first good combination.
+constexpr double kNarrowest = 100, kNarrowestOfMixed = 15;
 
-/// The distance of each value to its farther neighbour; the ends of the range are neighbours, too.
+/// The distance of each value to its farther neighbour; the ends of the range are the neighbours of a single
+/// one.
 std::vector<double> gaps(const std::vector<double>& values, double low, double high) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -24,8 +27,9 @@ std::vector<double> gaps(const std::vector<double>& values, double low, double h
   std::vector<double> found(values.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     const double value = values[order[i]];
-    const double below = value - (i == 0 ? low : values[order[i - 1]]);
-    const double above = (i + 1 == order.size() ? high : values[order[i + 1]]) - value;
+    const bool first = i == 0, last = i + 1 == order.size(), single = first && last;
+    const double below = !first ? value - values[order[i - 1]] : single ? value - low : 0;
+    const double above = !last ? values[order[i + 1]] - value : single ? high - value : 0;
     found[order[i]] = std::max(below, above);
   }
   return found;
@@ -33,7 +37,7 @@ std::vector<double> gaps(const std::vector<double>& values, double low, double h
 
 }  // namespace
 
-Parzen::Column Parzen::column(const Axis& axis, std::vector<double> observed) {
+Parzen::Column Parzen::column(const Axis& axis, std::vector<double> observed, bool mixed) {
   Column column{.axis = axis, .low = axis.low, .high = axis.high, .kernels = {}, .logs = {}};
   if (axis.kind == Axis::Kind::Choice) {
     const double choices = axis.high + 1, all = static_cast<double>(observed.size()) + 1;
@@ -46,7 +50,7 @@ Parzen::Column Parzen::column(const Axis& axis, std::vector<double> observed) {
   if (axis.kind == Axis::Kind::Integer) column.low -= 0.5, column.high += 0.5;
   const double range = column.high - column.low;
   const auto count = static_cast<double>(observed.size());
-  const double narrowest = range / std::min(kNarrowest, count + 2);
+  const double narrowest = range / std::min(mixed ? kNarrowestOfMixed : kNarrowest, count + 2);
   const auto widths = gaps(observed, column.low, column.high);
   const auto add = [&](double mean, double width) {
     Kernel kernel{.mean = mean, .width = width};
@@ -60,11 +64,13 @@ Parzen::Column Parzen::column(const Axis& axis, std::vector<double> observed) {
 }
 
 Parzen::Parzen(std::vector<Axis> axes, const std::vector<Point>& observed) : kernels_(observed.size() + 1) {
+  const bool mixed =
+      !std::ranges::all_of(axes, [](const Axis& axis) { return axis.kind == Axis::Kind::Real; });
   for (std::size_t i = 0; i < axes.size(); ++i) {
     std::vector<double> values;
     values.reserve(observed.size());
     for (const auto& point : observed) values.push_back(point[i]);
-    columns_.push_back(column(axes[i], std::move(values)));
+    columns_.push_back(column(axes[i], std::move(values), mixed));
   }
 }
 

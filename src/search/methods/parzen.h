@@ -47,7 +47,7 @@ class Parzen {
     /// kernel.
     std::vector<double> logs;
   };
-  static Column column(const Axis& axis, std::vector<double> observed);
+  static Column column(const Axis& axis, std::vector<double> observed, bool mixed);
   static double draw(const Column& column, std::size_t kernel, Random& random);
   static double log_density(const Column& column, std::size_t kernel, double value);
 
