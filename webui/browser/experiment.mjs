@@ -41,10 +41,11 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   assert(await page.getByRole("region", { name: "Progress of the search" }).locator("progress").count() > 0);
   assert(await page.locator("svg circle.dot").count() >= search.trials);
   await page.locator("svg.plot rect").first().waitFor();
+  await page.getByRole("region", { name: `Distribution of ${metric}` }).getByRole("img", { name: `Of ${search.trials} trials` }).waitFor();
   await page.getByRole("combobox", { name: "Color by", exact: true }).selectOption("optimizer");
   await page.waitForURL(/colour=optimizer/);
   await isDrawn(page, page.getByRole("region", { name: "Learning curves" }).locator("figure.chart"));
-  await done("a search is shown as rungs, parallel coordinates, curves, dots and a heat map");
+  await done("a search is shown as rungs, parallel coordinates, curves, dots, a distribution and a heat map");
 
   await tab("trials").click();
   const trials = page.getByRole("table", { name: "Trials" });

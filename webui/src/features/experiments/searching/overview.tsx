@@ -82,13 +82,13 @@ export function Rungs({ rungs: all, metric }: { rungs: readonly Rung[]; metric: 
   return (
     <Panel title="Progress of the search">
       {all.length === 0 && <p className="quiet">No trials have started yet.</p>}
-      {all.map(({ length, entered, reached, promoted, stopped, best }) => (
+      {all.map(({ length, entered, reached, promoted, stopped, best }, index) => (
         <div key={length} className="rung">
           <span className="number">{count(length, "batch", "batches")}</span>
           <progress max={most} value={reached} aria-label={`${count(reached, "trial")} reached ${count(length, "batch", "batches")}`} />
           <span>
             {reached} of {entered} reached{promoted > 0 && `, ${promoted} promoted`}
-            {stopped > 0 && `, ${stopped} stopped`}
+            {stopped > 0 && `, ${stopped} ${index < all.length - 1 ? "stopped" : "ended"}`}
             {best !== undefined && (
               <span className="quiet" title={`Best ${metric} of the trials that reached it`}>
                 {" "}

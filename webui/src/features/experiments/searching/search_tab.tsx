@@ -5,6 +5,7 @@ import { colourOf, quality, type Space, space } from "../../../components/charts
 import { importances, trialsMin } from "../../../components/charts/importance";
 import { Choice, Panel } from "../../../components/parts";
 import { useParameter } from "../../../components/address/route";
+import { Distribution } from "./distribution_plot";
 import { HeatMap } from "./heat_map";
 import { LearningCurves } from "./learning_curves";
 import { Rungs } from "./overview";
@@ -37,6 +38,7 @@ export function SearchTab({ experiment, trials }: { experiment: Experiment; tria
           <ParallelCoordinates picture={picture} />
           <LearningCurves experiment={experiment} trials={trials} space={picture.space} />
           <ScatterPlots picture={picture} />
+          <Distribution picture={picture} />
           {picture.space.dimensions.length > 1 && <Heat picture={picture} />}
         </>
       ) : (
