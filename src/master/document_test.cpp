@@ -79,7 +79,7 @@ TEST_F(ApiDocument, OnlyWhatIsFreeFormByNatureIsFreeFormInIt) {
       // Metrics.
       "Metrics.avgMetrics", "Metrics.batchMetrics", "MetricsReport.metrics", "Point.values",
       "ReportedMetrics.avgMetrics", "ReportedMetrics.batchMetrics", "Run.summaryMetrics",
-      "Trial.summaryMetrics",
+      "Trial.summaryMetrics", "ValidationCompletedEvent.metrics",
       // Metadata of users.
       "Checkpoint.metadata", "CheckpointRequest.metadata", "CheckpointWorkload.metadata",
       "Described.metadata", "ModelCreateRequest.metadata", "ModelObject.metadata",

@@ -10432,8 +10432,9 @@ export interface operations {
     readonly getExperimentsExperimentIdPareto: {
         readonly parameters: {
             readonly query?: {
-                /** @description The validation metrics, each as name, name:min or name:max. */
+                /** @description The validation metrics, each as name, name:min or name:max; none: those that the searcher optimizes. */
                 readonly metrics?: readonly string[];
+                /** @description Whether to include validations that are not on the front, the newest 2,000. */
                 readonly includeDominated?: boolean;
             };
             readonly header?: never;
