@@ -87,13 +87,23 @@ def test_a_checkpoint_of_the_old_release_can_be_loaded(upgraded, tmp_path):
     assert done.stdout.strip() == "1", done.stderr
 
 
-def test_a_trial_that_the_old_release_paused_goes_on_and_ends_with_the_same_weights(upgraded):
-    """Its twin ran from beginning to end under the old release."""
+def test_a_trial_that_the_old_release_paused_goes_on_and_ends_with_the_same_weights(upgraded, noisy):
+    """Its twin ran from beginning to end under the old release, on the machine where the state was made.
+
+    Another processor may round otherwise. So a third one runs here: where it does not end like the first, only losses
+    can be compared.
+    """
     upgraded.run("experiment", "activate", "2")
     upgraded.wait_for_state(2, "COMPLETED")
-    reports = [dict(upgraded.metrics(upgraded.trial_of(id)["id"], "validation"))[300] for id in (1, 2)]
-    weights = [report["validation_metrics"]["weights"] for report in reports]
-    assert weights[0] == weights[1]
+    third = upgraded.create(noisy, config="const.yaml")
+    upgraded.wait_for_state(third, "COMPLETED")
+    reports = [dict(upgraded.metrics(upgraded.trial_of(id)["id"], "validation"))[300] for id in (1, 2, third)]
+    old, resumed, new = (report["validation_metrics"] for report in reports)
+    if new["weights"] == old["weights"]:
+        assert resumed["weights"] == old["weights"]
+    else:
+        assert resumed["validation_loss"] == pytest.approx(old["validation_loss"], rel=0.02)
+        assert new["validation_loss"] == pytest.approx(old["validation_loss"], rel=0.02)
 
 
 def test_an_experiment_of_the_old_release_can_be_submitted_again(upgraded):
