@@ -1,6 +1,6 @@
 """How far from the optimum are our searchers and Optuna's after as many trials, or as many batches?
 
-    regret.py [SEEDS, default 20] [--plot FILE.png] [--only NAME,…]
+    regret.py [SEEDS, default 20] [--only NAME,…]
 
 Whole trials: functions whose minimum is known, 100 trials one after the other. Early stopping: learning curves over
 81 batches, a budget of 60 whole trials. The figure is the regret, the best value found less the least possible one:
@@ -22,6 +22,8 @@ from collections.abc import Callable
 
 import optuna
 import yaml
+
+from determined.searcher._optuna import draw
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -93,9 +95,6 @@ def curve(final: float, h: dict, batches: float) -> float:
     return final + (2 - min(final, 1.5)) * batches**-speed + noise / batches**0.5
 
 
-Best = list[float]  # the best value after each trial, or after each batch of the budget
-
-
 def ours(searcher: dict, space: dict, seed: int, metric: Callable[[dict, int, str], float | None]) -> None:
     """Plays one of our searchers until the metric is None or the search ends."""
     config = {
@@ -119,21 +118,7 @@ def ours(searcher: dict, space: dict, seed: int, metric: Callable[[dict, int, st
         raise SystemExit(f"{PLAYER} failed on {config}")
 
 
-def suggest(trial: optuna.Trial, space: dict) -> dict:
-    drawn = {}
-    for name, what in space.items():
-        if what["type"] == "categorical":
-            drawn[name] = trial.suggest_categorical(name, what["vals"])
-        elif what["type"] == "int":
-            drawn[name] = trial.suggest_int(name, what["minval"], what["maxval"])
-        elif what["type"] == "log":
-            drawn[name] = trial.suggest_float(name, 10.0 ** what["minval"], 10.0 ** what["maxval"], log=True)
-        else:
-            drawn[name] = trial.suggest_float(name, what["minval"], what["maxval"])
-    return drawn
-
-
-def whole_ours(searcher: dict, function: str, seed: int) -> Best:
+def whole_ours(searcher: dict, function: str, seed: int) -> float:
     evaluate, space, least = FUNCTIONS[function]
     values: list[float] = []
 
@@ -143,32 +128,23 @@ def whole_ours(searcher: dict, function: str, seed: int) -> Best:
 
     whole = {"max_trials": TRIALS, "max_concurrent_trials": 1, "max_length": {"batches": BATCHES}}
     ours({**whole, **searcher}, space, seed, metric)
-    return running(values, least)
+    return min(values) - least
 
 
-def whole_optuna(sampler: Callable[[int], optuna.samplers.BaseSampler], function: str, seed: int) -> Best:
+def whole_optuna(sampler: Callable[[int], optuna.samplers.BaseSampler], function: str, seed: int) -> float:
     evaluate, space, least = FUNCTIONS[function]
     study = optuna.create_study(sampler=sampler(seed))
-    study.optimize(lambda trial: evaluate(suggest(trial, space)), n_trials=TRIALS)
-    return running([trial.value for trial in study.trials], least)
-
-
-def running(values: list[float], least: float) -> Best:
-    best, found = math.inf, []
-    for value in values:
-        best = min(best, value - least)
-        found.append(best)
-    return found
+    study.optimize(lambda trial: evaluate(draw(space, trial)), n_trials=TRIALS)
+    return study.best_value - least
 
 
 class Budget:
-    """Batches that were trained, and the true final value of the best whole trial at each moment."""
+    """Batches that were trained, and the true final value of the best whole trial."""
 
     def __init__(self) -> None:
         self.spent = 0
         self.reached: dict[object, int] = {}
         self.best = math.inf
-        self.found: Best = []
 
     def train(self, trial: object, h: dict, batches: int) -> float | None:
         """Trains up to so many batches; None: nothing is left."""
@@ -178,25 +154,21 @@ class Budget:
         self.reached[trial] = max(batches, self.reached.get(trial, 0))
         if batches >= BATCHES:
             self.best = min(self.best, mixed(h))
-        self.found += [self.best] * (min(self.spent, BATCHES * WHOLE) // BATCHES - len(self.found))
         return curve(mixed(h), h, batches)
 
-    def result(self) -> Best:
-        return self.found + [self.best] * (WHOLE - len(self.found))
 
-
-def stopping_ours(searcher: dict, seed: int) -> Best:
+def stopping_ours(searcher: dict, seed: int) -> float:
     budget = Budget()
     ours(searcher, MIXED, seed, lambda h, length, trial: budget.train(trial, h, length))
-    return budget.result()
+    return budget.best
 
 
-def stopping_optuna(sampler: type, pruner: Callable[[], optuna.pruners.BasePruner], seed: int) -> Best:
+def stopping_optuna(sampler: type, pruner: Callable[[], optuna.pruners.BasePruner], seed: int) -> float:
     budget = Budget()
     study = optuna.create_study(sampler=sampler(seed=seed), pruner=pruner())
 
     def objective(trial: optuna.Trial) -> float:
-        h = suggest(trial, MIXED)
+        h = draw(MIXED, trial)
         value = math.inf
         for batches in range(1, BATCHES + 1):
             trained = budget.train(trial.number, h, batches)
@@ -210,7 +182,7 @@ def stopping_optuna(sampler: type, pruner: Callable[[], optuna.pruners.BasePrune
         return value
 
     study.optimize(objective, n_trials=100_000)
-    return budget.result()
+    return budget.best
 
 
 SAMPLERS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
@@ -232,7 +204,7 @@ ASHA = {
     "max_rungs": 5,
     "mode": "aggressive",
 }
-STOPPING: dict[str, Callable[[int], Best]] = {
+STOPPING: dict[str, Callable[[int], float]] = {
     "adaptive_asha": lambda seed: stopping_ours(ASHA, seed),
     "adaptive_asha, stop_once": lambda seed: stopping_ours({**ASHA, "stop_once": True}, seed),
     "pbt": lambda seed: stopping_ours(
@@ -264,41 +236,19 @@ PEERS = {
 }
 
 
-def show(title: str, results: dict[str, list[Best]]) -> None:
+def show(title: str, results: dict[str, list[float]]) -> None:
     print(f"\n{title}")
-    medians = {name: statistics.median(run[-1] for run in runs) for name, runs in results.items()}
+    medians = {name: statistics.median(runs) for name, runs in results.items()}
     for name, runs in results.items():
-        low, _, high = statistics.quantiles([run[-1] for run in runs], n=4)
+        low, _, high = statistics.quantiles(runs, n=4)
         peer = PEERS.get(name)
         ratio = f"   {medians[peer] / max(medians[name], 1e-12):.2f} of {peer}" if peer in medians else ""
         print(f"  {name:40} {medians[name]:10.4g}  ({low:.4g} to {high:.4g}){ratio}", flush=True)
 
 
-def plot(path: str, everything: dict[str, dict[str, list[Best]]]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, len(everything), figsize=(5.2 * len(everything), 4.2))
-    for axis, (title, results) in zip(axes, everything.items(), strict=True):
-        for name, runs in results.items():
-            steps = range(1, len(runs[0]) + 1)
-            quartiles = [statistics.quantiles([run[i] for run in runs], n=4) for i in range(len(runs[0]))]
-            style = "--" if name.startswith("Optuna") else "-"
-            (line,) = axis.plot(steps, [middle for _, middle, _ in quartiles], style, label=name)
-            low, high = [q[0] for q in quartiles], [q[2] for q in quartiles]
-            axis.fill_between(steps, low, high, color=line.get_color(), alpha=0.12)
-        axis.set(title=title, yscale="log", xlabel="whole trials", ylabel="regret")
-        axis.legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seeds", nargs="?", type=int, default=20)
-    parser.add_argument("--plot")
     parser.add_argument(
         "--only",
         help="functions and searchers whose names contain one of these texts; GPSampler is left out otherwise",
@@ -310,7 +260,6 @@ def main() -> None:
         return not only or any(text.lower() in name.lower() for text in only)
 
     seeds = range(1, options.seeds + 1)
-    everything: dict[str, dict[str, list[Best]]] = {}
     functions = [name for name in FUNCTIONS if wanted(name)] or list(FUNCTIONS)
     for function in functions:
         results = {
@@ -321,14 +270,10 @@ def main() -> None:
                 continue
             if wanted(name) or name in PEERS.values():
                 results[name] = [whole_optuna(sampler, function, seed) for seed in seeds]
-        everything[function] = results
         show(f"{function}, {TRIALS} trials, {options.seeds} seeds", results)
     if wanted("early stopping"):
         results = {name: [play(seed) for seed in seeds] for name, play in STOPPING.items()}
-        everything["early stopping"] = results
         show(f"early stopping, the batches of {WHOLE} whole trials, {options.seeds} seeds", results)
-    if options.plot:
-        plot(options.plot, everything)
 
 
 if __name__ == "__main__":

@@ -243,12 +243,26 @@ bool better(double candidate, double best, bool smaller_is_better) {
   return smaller_is_better ? candidate < best : candidate > best;
 }
 
-SearcherMetric searcher_metric(const json::object& config) {
-  const auto* searcher = section(config, "searcher");
-  SearcherMetric metric{.name = text_in(searcher, "metric")};
-  const auto* smaller = searcher == nullptr ? nullptr : searcher->if_contains("smaller_is_better");
+namespace {
+SearcherMetric metric_in(const json::object* object, const char* name) {
+  SearcherMetric metric{.name = text_in(object, name)};
+  const auto* smaller = object == nullptr ? nullptr : object->if_contains("smaller_is_better");
   if (smaller != nullptr && smaller->is_bool()) metric.smaller_is_better = smaller->get_bool();
   return metric;
+}
+}  // namespace
+
+SearcherMetric searcher_metric(const json::object& config) {
+  return metric_in(section(config, "searcher"), "metric");
+}
+
+std::vector<SearcherMetric> searcher_metrics(const json::object& config) {
+  std::vector metrics{searcher_metric(config)};
+  const auto* searcher = section(config, "searcher");
+  const auto* further = searcher == nullptr ? nullptr : searcher->if_contains("metrics");
+  if (further != nullptr && further->is_array())
+    for (const auto& one : further->get_array()) metrics.push_back(metric_in(one.if_object(), "name"));
+  return metrics;
 }
 
 std::optional<double> value_of(const experiment::MetricRecord& record, const std::string& metric) {

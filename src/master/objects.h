@@ -51,6 +51,8 @@ struct SearcherMetric {
   bool smaller_is_better = true;
 };
 SearcherMetric searcher_metric(const json::object& config);
+/// The same, and those of searcher.metrics, which are optimized with it.
+std::vector<SearcherMetric> searcher_metrics(const json::object& config);
 std::optional<double> value_of(const experiment::MetricRecord& record, const std::string& metric);
 
 /// Which part of `total` items a page is; negative offsets count from the end.

@@ -83,6 +83,8 @@ class LightningAdapter(PyTorchTrial):
         """Where ``self.log`` of the module goes; None: outside of training and validation."""
         lightning_module.configure_model()
         self.lightning_module = context.wrap_model(lightning_module)
+        self._training_step = _step(self.lightning_module.training_step)
+        self._validation_step = _step(self.lightning_module.validation_step)
         self._loop = _Loop(context)
         _attach(self.lightning_module, self._loop, self._record)
         self.lightning_module.setup("fit")
@@ -123,7 +125,7 @@ class LightningAdapter(PyTorchTrial):
         self._loop.current_epoch = epoch_idx
         if module.on_train_batch_start(batch, index) == -1:
             raise ValueError("on_train_batch_start() returned -1; LightningAdapter cannot skip an epoch")
-        outputs = _call(module.training_step, batch, index)
+        outputs = self._training_step(batch, index)
         loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
         if module.automatic_optimization:
             if loss is None:
@@ -148,7 +150,7 @@ class LightningAdapter(PyTorchTrial):
     def evaluate_batch(self, batch: Any, batch_idx: int) -> dict[str, Any]:
         module = self.lightning_module
         module.on_validation_batch_start(batch, batch_idx)
-        outputs = _call(module.validation_step, batch, batch_idx)
+        outputs = self._validation_step(batch, batch_idx)
         module.on_validation_batch_end(outputs, batch, batch_idx)
         return {}
 
@@ -354,6 +356,6 @@ def _parts_of(configured: Any, name: str) -> tuple[list[Any], list[dict[str, Any
     return optimizers, [one if isinstance(one, Mapping) else {"scheduler": one} for one in schedulers]  # type: ignore[misc]
 
 
-def _call(step: Callable[..., Any], batch: Any, index: int) -> Any:
-    """Calls a step with as much as it takes."""
-    return step(batch, index) if len(inspect.signature(step).parameters) > 1 else step(batch)
+def _step(step: Callable[..., Any]) -> Callable[[Any, int], Any]:
+    """A step that takes the batch and its index, whichever the module's takes."""
+    return step if len(inspect.signature(step).parameters) > 1 else lambda batch, _: step(batch)

@@ -4,38 +4,23 @@
 #include <map>
 #include <set>
 
+#include "det/config/rules/leaves.h"
 #include "det/config/rules/rules.h"
 
 namespace det::config {
 
 namespace {
 
-using Leaves = std::map<std::string, const json::object*>;  // by dotted name
-
-void collect(const json::value& value, const std::string& name, Leaves& leaves) {
-  const auto* object = value.if_object();
-  if (object == nullptr) return;
-  if (const auto* type = object->if_contains("type"); type != nullptr && type->is_string()) {
-    leaves.emplace(name, object);
-    return;
-  }
-  for (const auto& [child, below] : *object)
-    collect(below, fmt::format("{}.{}", name, std::string_view(child)), leaves);
-}
+struct Leaf {
+  std::string_view type;
+  const json::object* object;
+  Path path;
+};
+using Leaves = std::map<std::string, Leaf>;  // by dotted name
 
 const json::object* conditions_of(const json::object& leaf) {
   const auto* when = find_member(leaf, "when");
   return when != nullptr ? when->if_object() : nullptr;
-}
-
-Path path_of(std::string_view name) {
-  Path path = Path{} / "hyperparameters";
-  for (std::size_t from = 0; from <= name.size();) {
-    const auto to = std::min(name.find('.', from), name.size());
-    path = path / name.substr(from, to - from);
-    from = to + 1;
-  }
-  return path;
 }
 
 json::array values_of(const json::object& leaf) {
@@ -52,12 +37,12 @@ void check_condition(const Subject& subject, const Leaves& leaves, const Path& p
   if (found == leaves.end())
     return subject.report.add(
         path, fmt::format("{} is not a hyperparameter with a value; nested ones are written a.b", name));
-  const auto type = json::text_member(*found->second, "type");
+  const auto type = found->second.type;
   if (type == "double" || type == "log")
     return subject.report.add(
         path, fmt::format("{} has the type {}; conditions need categorical, int or const", name, type));
   if (type == "int") return;
-  const auto possible = values_of(*found->second);
+  const auto possible = values_of(*found->second.object);
   const auto all = wanted.is_array() ? wanted.get_array() : json::array{wanted};
   for (const auto& value : all)
     if (std::ranges::find(possible, value) == possible.end())
@@ -73,7 +58,7 @@ std::vector<std::string> circle(const Leaves& leaves, const std::string& name) {
     way.push_back(at);
     if (way.size() > 1 && at == name) return true;
     if (const auto leaf = leaves.find(at); leaf != leaves.end() && seen.insert(at).second)
-      if (const auto* conditions = conditions_of(*leaf->second))
+      if (const auto* conditions = conditions_of(*leaf->second.object))
         for (const auto& condition : *conditions)
           if (self(self, std::string(condition.key()))) return true;
     way.pop_back();
@@ -87,12 +72,17 @@ std::vector<std::string> circle(const Leaves& leaves, const std::string& name) {
 
 void check_conditions(const Subject& subject, const json::object& hyperparameters) {
   Leaves leaves;
-  for (const auto& [name, value] : hyperparameters) collect(value, std::string(name), leaves);
+  const auto root = Path{} / "hyperparameters";
+  for (const auto& [first, value] : hyperparameters)
+    for_each_leaf(value, root / std::string_view(first),
+                  [&](std::string_view type, const json::object& leaf, const Path& path) {
+                    leaves.emplace(to_text(Path(path.begin() + 1, path.end())), Leaf{type, &leaf, path});
+                  });
   const auto searcher = subject.text({"searcher", "name"});
   for (const auto& [name, leaf] : leaves) {
-    const auto* conditions = conditions_of(*leaf);
+    const auto* conditions = conditions_of(*leaf.object);
     if (conditions == nullptr || conditions->empty()) continue;
-    const auto path = path_of(name) / "when";
+    const auto path = leaf.path / "when";
     if (!decided_outside(searcher)) {
       subject.report.add(path,
                          fmt::format("conditions need searcher.name optuna or custom; it is {}", searcher));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "det/config/rules/leaves.h"
 #include "det/config/rules/rules.h"
 #include "det/config/schema/schema.h"
 
@@ -18,26 +19,6 @@ std::optional<std::int64_t> integer_of(const json::object& object, std::string_v
 std::optional<double> number_of(const json::object& object, std::string_view key) {
   const auto* found = find_member(object, key);
   return found != nullptr && found->is_number() ? json::to_double(*found) : std::nullopt;
-}
-
-// Points into the object. (Of an object it must not make a value: that would be a copy which is gone at
-// once.)
-std::string_view type_of(const json::object& object) {
-  const auto* type = object.if_contains("type");
-  return type != nullptr && type->is_string() ? std::string_view(type->get_string()) : std::string_view{};
-}
-std::string_view type_of(const json::value& value) {
-  const auto* object = value.if_object();
-  return object != nullptr ? type_of(*object) : std::string_view{};
-}
-
-/// Calls visit(hyperparameter, path) for every leaf of a tree of hyperparameters.
-template <class Visit>
-void for_each_leaf(const json::value& value, const Path& path, const Visit& visit) {
-  const auto* object = value.if_object();
-  if (object == nullptr) return;
-  if (const auto type = type_of(value); !type.empty()) return visit(type, *object, path);
-  for (const auto& [name, child] : *object) for_each_leaf(child, path / std::string_view(name), visit);
 }
 
 void check_range(const Subject& subject, std::string_view type, const json::object& leaf, const Path& path) {

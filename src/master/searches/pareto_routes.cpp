@@ -45,15 +45,10 @@ BOOST_DESCRIBE_STRUCT(ParetoReply, (), (metrics, front, validations, dominated))
 constexpr std::size_t kMetricsMax = 8;
 constexpr std::size_t kDominatedMax = 2'000;
 
-struct Metric {
-  std::string name;
-  bool smaller_is_better = true;
-};
-
-Result<std::vector<Metric>> parse(const std::vector<std::string>& texts) {
-  std::vector<Metric> metrics;
+Result<std::vector<SearcherMetric>> parse(const std::vector<std::string>& texts) {
+  std::vector<SearcherMetric> metrics;
   for (const auto& text : texts) {
-    Metric metric{text};
+    SearcherMetric metric{.name = text};
     for (const auto* direction : {":min", ":max"})
       if (text.ends_with(direction)) {
         metric.name = text.substr(0, text.size() - 4);
@@ -70,22 +65,12 @@ Result<std::vector<Metric>> parse(const std::vector<std::string>& texts) {
   return metrics;
 }
 
-/// Those that the searcher of this configuration optimizes.
+/// Those that the searcher of this configuration optimizes, as `parse` reads them.
 std::vector<std::string> optimized(const json::object& config) {
-  const auto* searcher = config.if_contains("searcher");
-  const auto* section = searcher != nullptr ? searcher->if_object() : nullptr;
-  if (section == nullptr) return {};
-  std::vector<std::string> metrics;
-  const auto add = [&](const json::object& from, std::string_view name) {
-    const auto* smaller = from.if_contains("smaller_is_better");
-    const bool descending = smaller != nullptr && smaller->is_bool() && !smaller->get_bool();
-    metrics.push_back(json::text_member(from, name) + (descending ? ":max" : ":min"));
-  };
-  add(*section, "metric");
-  if (const auto* further = section->if_contains("metrics"); further != nullptr && further->is_array())
-    for (const auto& one : further->get_array())
-      if (one.is_object()) add(one.get_object(), "name");
-  return metrics;
+  std::vector<std::string> texts;
+  for (const auto& metric : searcher_metrics(config))
+    texts.push_back(metric.name + (metric.smaller_is_better ? ":min" : ":max"));
+  return texts;
 }
 
 /// Reads the store: on the pool.

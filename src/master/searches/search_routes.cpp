@@ -241,11 +241,14 @@ struct Validation {
 };
 
 std::vector<Validation> validations_of(const experiment::Experiment& live, const EventsReply& reply) {
+  const auto& events = reply.searcher_events;
+  if (std::ranges::none_of(events, [](const auto& event) { return event.validation_completed.has_value(); }))
+    return {};  // most polls: the trials need not be looked through
   std::map<std::string, const experiment::Trial*> trials;
   for (const auto& [id, trial] : live.trials()) trials.emplace(trial.record.request_id, &trial);
   std::vector<Validation> found;
-  for (std::size_t i = 0; i < reply.searcher_events.size(); ++i) {
-    const auto& told = reply.searcher_events[i].validation_completed;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const auto& told = events[i].validation_completed;
     if (!told) continue;
     const auto trial = trials.find(told->request_id);
     if (trial == trials.end()) continue;

@@ -104,6 +104,7 @@ def test_a_trial_that_the_old_release_paused_goes_on_and_ends_with_the_same_weig
     else:
         assert resumed["validation_loss"] == pytest.approx(old["validation_loss"], rel=0.02)
         assert new["validation_loss"] == pytest.approx(old["validation_loss"], rel=0.02)
+        pytest.skip("this processor rounds otherwise than the one of the state: its bits cannot be compared")
 
 
 def test_an_experiment_of_the_old_release_can_be_submitted_again(upgraded):

@@ -45,6 +45,8 @@ export type MetricReport = With<
 export type Model = Schemas["ModelObject"];
 export type ModelVersion = Schemas["Version"];
 /** The caller's roles, and where they hold. */
+/** A validation, with its metrics. */
+export type ParetoPoint = Schemas["DominatedPoint"];
 export type Permissions = With<Schemas["SummaryReply"], { readonly roles: readonly Role[] }>;
 export type PoolSample = Schemas["PoolSample"];
 export type Project = With<Schemas["ProjectObject"], { readonly notes: readonly ProjectNote[] }>;

@@ -14,6 +14,9 @@ export function member(value: unknown, ...names: readonly string[]): unknown {
 /** searcher.smaller_is_better, true unless it says otherwise. */
 export const smallerIsBetter = (config: unknown): boolean => member(config, "searcher", "smaller_is_better") !== false;
 
+/** "validation_loss (lower is better)". */
+export const withDirection = (metric: string, smaller: boolean): string => `${metric} (${smaller ? "lower" : "higher"} is better)`;
+
 /** "240 batches", of searcher.max_length. */
 export function lengthText(config: unknown): string {
   const length = member(config, "searcher", "max_length");

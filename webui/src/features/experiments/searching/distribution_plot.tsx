@@ -1,3 +1,4 @@
+import { withDirection } from "../../../components/config";
 import { formatNumber } from "../../../components/format";
 import { Panel } from "../../../components/parts";
 import { distribution } from "./distribution";
@@ -16,7 +17,7 @@ export function Distribution({ picture: { space, metric, smaller } }: { picture:
   const text = (value: number) => formatNumber(Number(value.toPrecision(3)));
   return (
     <Panel title={`Distribution of ${metric}`}>
-      <figure className="chart pareto">
+      <figure className="chart bare">
         <svg
           className="plot"
           viewBox={`0 0 ${width} ${height}`}
@@ -36,7 +37,7 @@ export function Distribution({ picture: { space, metric, smaller } }: { picture:
             </text>
           ))}
           <text x={(left + right) / 2} y={bottom + 36} textAnchor="middle">
-            {metric} ({smaller ? "lower" : "higher"} is better), best on the left
+            {withDirection(metric, smaller)}, best on the left
           </text>
           <path className="front" d={`M${left} ${y(0)}${path}`} />
         </svg>

@@ -1,6 +1,6 @@
 import { useMemo, useRef } from "react";
 import type { Experiment, Trial } from "../../../api/types";
-import { lengthText, smallerIsBetter } from "../../../components/config";
+import { lengthText, smallerIsBetter, withDirection } from "../../../components/config";
 import { scaleOf } from "../../../components/charts/curves";
 import { count, formatBytes, formatNumber, isTerminal } from "../../../components/format";
 import { gitText } from "../../../components/git";
@@ -52,7 +52,7 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
           <Pairs
             rows={[
               ["Searcher", experiment.searcherType],
-              ["Metric", `${experiment.searcherMetric} (${smaller ? "lower" : "higher"} is better)`],
+              ["Metric", withDirection(experiment.searcherMetric, smaller)],
               ["Longest trial", lengthText(experiment.config)],
               experiment.unmanaged ? ["Execution", "outside the cluster (unmanaged)"] : ["Resource pool", experiment.resourcePool],
               ["Checkpoints", `${experiment.checkpointCount}, ${formatBytes(Number(experiment.checkpointSize))}`],

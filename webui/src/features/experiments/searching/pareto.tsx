@@ -1,12 +1,15 @@
-import { get } from "../../../api/client";
+import { get, type Reply } from "../../../api/client";
 import { usePolled } from "../../../api/loadable";
-import type { Experiment } from "../../../api/types";
+import type { Experiment, ParetoPoint } from "../../../api/types";
 import { go, useParameter } from "../../../components/address/route";
 import { widthOf } from "../../../components/charts/clip";
-import { member } from "../../../components/config";
+import { fraction } from "../../../components/charts/hyperparameters";
+import { member, withDirection } from "../../../components/config";
 import { count, formatNumber, isTerminal } from "../../../components/format";
 import { Choice, Panel, Problem } from "../../../components/parts";
-import { type Axis, axesOf, extent, type Extent, type ParetoPoint, type ParetoReply, stairs } from "./pareto_points";
+import { type Axis, axesOf, extent, isDrawable, stairs } from "./pareto_points";
+
+type ParetoReply = Reply<"get", "/api/v1/experiments/{experimentId}/pareto">;
 
 const pollMs = 3000;
 const [width, height, right, top, bottom] = [640, 300, 616, 14, 250] as const;
@@ -57,26 +60,25 @@ function Front({ reply }: { reply: ParetoReply }) {
     >
       <Plot reply={reply} axes={axes} x={x} y={y} />
       <p className="quiet">
-        No validation beats a blue one in all metrics{reply.dominated.length > 0 && "; each gray one is beaten"}. Click one to see
+        Blue validations are Pareto-optimal: no other is at least as good in all metrics and better in one. Click a point to open
         its trial.
       </p>
     </Panel>
   );
 }
 
-const betterText = ({ name, larger }: Axis) => `${name} (${larger ? "higher" : "lower"} is better)`;
-
 function Plot({ reply, axes, x, y }: { reply: ParetoReply; axes: readonly Axis[]; x: number; y: number }) {
   const [across, up] = [axes[x], axes[y]];
   if (across === undefined || up === undefined) return null;
-  const all = [...reply.dominated, ...reply.front];
+  const drawable = (points: readonly ParetoPoint[]) => points.filter((point) => isDrawable(point, [x, y]));
+  const [front, dominated] = [drawable(reply.front), drawable(reply.dominated)];
+  const all = [...dominated, ...front];
   const [columns, rows] = [extent(all, x), extent(all, y)];
   const text = (value: number) => formatNumber(Number(value.toPrecision(3)));
   const left = 14 + Math.max(...[rows.min, rows.max].map((value) => widthOf(text(value))));
-  const part = (range: Extent, value: number) => (value - range.min) / (range.max - range.min);
-  const px = (value: number) => left + 10 + part(columns, value) * (right - left - 20);
-  const py = (value: number) => bottom - 8 - part(rows, value) * (bottom - top - 16);
-  const path = stairs(reply.front, [x, y], axes)
+  const px = (value: number) => left + 10 + fraction(columns, value) * (right - left - 20);
+  const py = (value: number) => bottom - 8 - fraction(rows, value) * (bottom - top - 16);
+  const path = stairs(front, [x, y], axes)
     .map(([a, b], i) => `${i === 0 ? "M" : "L"}${px(a).toFixed(1)} ${py(b).toFixed(1)}`)
     .join("");
   const dot = (point: ParetoPoint, best: boolean) => (
@@ -92,7 +94,7 @@ function Plot({ reply, axes, x, y }: { reply: ParetoReply; axes: readonly Axis[]
     </circle>
   );
   return (
-    <figure className="chart pareto">
+    <figure className="chart bare">
       <svg className="plot" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${up.name} over ${across.name}, ${count(reply.front.length, "validation")} on the Pareto front`}>
         <line className="axis" x1={left} x2={left} y1={top} y2={bottom} />
         <line className="axis" x1={left} x2={right} y1={bottom} y2={bottom} />
@@ -107,14 +109,14 @@ function Plot({ reply, axes, x, y }: { reply: ParetoReply; axes: readonly Axis[]
           </text>
         ))}
         <text x={(left + right) / 2} y={bottom + 36} textAnchor="middle">
-          {betterText(across)}
+          {withDirection(across.name, across.smaller)}
         </text>
         <text x={left + 8} y={top + 4}>
-          {betterText(up)}
+          {withDirection(up.name, up.smaller)}
         </text>
-        {reply.dominated.map((point) => dot(point, false))}
+        {dominated.map((point) => dot(point, false))}
         <path className="front" d={path} />
-        {reply.front.map((point) => dot(point, true))}
+        {front.map((point) => dot(point, true))}
       </svg>
     </figure>
   );

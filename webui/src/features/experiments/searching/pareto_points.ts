@@ -1,45 +1,35 @@
 /** What a chart of two metrics of a search is drawn from. Pure. */
 
-export interface ParetoReply {
-  /** "loss:min" or "accuracy:max" each. */
-  readonly metrics: readonly string[];
-  readonly front: readonly ParetoPoint[];
-  readonly dominated: readonly ParetoPoint[];
-}
-
-export interface ParetoPoint {
-  readonly trialId: number;
-  readonly batches: number | string;
-  readonly values: readonly number[];
-}
+import type { ParetoPoint } from "../../../api/types";
+import type { Dimension } from "../../../components/charts/hyperparameters";
 
 export interface Axis {
   readonly name: string;
-  readonly larger: boolean;
+  readonly smaller: boolean;
 }
 
+/** `metrics`: "loss:min" or "accuracy:max" each. */
 export const axesOf = (metrics: readonly string[]): readonly Axis[] =>
-  metrics.map((text) => ({ name: text.replace(/:(min|max)$/, ""), larger: text.endsWith(":max") }));
-
-export interface Extent {
-  readonly min: number;
-  readonly max: number;
-}
+  metrics.map((text) => ({ name: text.replace(/:(min|max)$/, ""), smaller: !text.endsWith(":max") }));
 
 /** Where a metric's values lie; never empty. */
-export function extent(points: readonly ParetoPoint[], metric: number): Extent {
+export function extent(points: readonly ParetoPoint[], metric: number): Pick<Dimension, "min" | "max" | "log"> {
   const values = points.map(({ values: all }) => all[metric] ?? 0);
   const [min, max] = [Math.min(...values), Math.max(...values)];
-  if (!Number.isFinite(min) || !Number.isFinite(max)) return { min: 0, max: 1 };
-  return min < max ? { min, max } : { min: min - Math.max(1, Math.abs(min)) / 2, max: max + Math.max(1, Math.abs(max)) / 2 };
+  if (!Number.isFinite(min) || !Number.isFinite(max)) return { min: 0, max: 1, log: false };
+  const margin = min < max ? 0 : Math.max(1, Math.abs(min)) / 2;
+  return { min: min - margin, max: max + margin, log: false };
 }
+
+/** Whether the point can be drawn: NaN and infinity cannot. */
+export const isDrawable = ({ values }: ParetoPoint, metrics: readonly number[]): boolean => metrics.every((metric) => Number.isFinite(values[metric]));
 
 /**
  * The corners of the line below which, in two metrics, nothing was reached: from each point of the front across, then up
  * or down to the next. With more than two metrics, only of the points that nothing beats in these two.
  */
 export function stairs(front: readonly ParetoPoint[], [x, y]: readonly [number, number], axes: readonly Axis[]): readonly (readonly [number, number])[] {
-  const sign = (axis: number) => (axes[axis]?.larger ? -1 : 1);
+  const sign = (axis: number) => (axes[axis]?.smaller === false ? -1 : 1);
   const ordered = front
     .map(({ values }) => [values[x] ?? 0, values[y] ?? 0] as const)
     .sort((a, b) => sign(x) * (a[0] - b[0]) || sign(y) * (a[1] - b[1]));
