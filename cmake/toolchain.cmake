@@ -21,7 +21,9 @@ else()
 endif()
 
 # Programs do not depend on where they were built: __FILE__ is relative.
-add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+# ccache makes paths below the checkout relative to the build folder, so both spellings must become one.
+add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fmacro-prefix-map=${PROJECT_BINARY_DIR}/=
+                    -fmacro-prefix-map=../../=)
 
 find_program(CCACHE ccache)
 if(CCACHE)

@@ -14,7 +14,7 @@ install -D -s -m 755 build/release/bin/det "$root/usr/bin/det"
 packages="$root/usr/lib/python3/dist-packages"
 mkdir -p "$packages"
 cp -r python/determined python/determined_common "$packages/"
-find "$packages" \( -name __pycache__ -o -name ruff.toml \) -prune -exec rm -rf {} +
+find "$packages" \( -name __pycache__ -o -name '.*_cache' -o -name ruff.toml \) -prune -exec rm -rf {} +
 strip --strip-unneeded "$packages"/determined/_native.abi3.so
 install -D -m 644 $files/determined-master.service "$root/usr/lib/systemd/system/determined-master.service"
 install -D -m 644 $files/determined-agent.service "$root/usr/lib/systemd/system/determined-agent.service"
