@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -234,10 +235,32 @@ class CheckpointStorage:
     def restore(self, uuid: str, directory: str) -> None:
         _native.storage_restore(self._handle, uuid, directory)
 
+    def draft(self, uuid: str) -> str:
+        """A new empty directory for the files of a checkpoint, in the storage if that is a file system."""
+        return _native.storage_draft(self._handle, uuid)
+
+    def publish(self, uuid: str, draft: str) -> dict[str, int]:
+        """Like :meth:`save`, of what is in a draft, which is gone afterwards, also after an error."""
+        return _native.storage_publish(self._handle, uuid, draft)
+
+    def drop(self, draft: str) -> None:
+        """Deletes a draft."""
+        shutil.rmtree(draft, ignore_errors=True)
+
+    def place(self, uuid: str) -> str | None:
+        """The directory of a checkpoint; None for a bucket, from which :meth:`restore` fetches."""
+        return _native.storage_place(self._handle, uuid)
+
+    def verify(self, uuid: str) -> None:
+        """Compares every file with its manifest; fails on the first that differs."""
+        _native.storage_verify(self._handle, uuid)
+
     def path(self, uuid: str) -> str | None:
-        """A directory to read from in place, every file of which has just been compared with its manifest; None for a
-        bucket, from which :meth:`restore` fetches."""
-        return _native.storage_path(self._handle, uuid)
+        """As :meth:`place`, after :meth:`verify`."""
+        place = self.place(uuid)
+        if place is not None:
+            self.verify(uuid)
+        return place
 
     def remove(self, uuid: str) -> None:
         _native.storage_remove(self._handle, uuid)

@@ -132,7 +132,19 @@ class CheckpointStorage(Protocol):
     def restore(self, uuid: str, directory: str) -> None:
         """Downloads a checkpoint into an empty directory."""
 
-    def path(self, uuid: str) -> str | None:
+    def draft(self, uuid: str) -> str:
+        """Returns a new empty directory for the files of a checkpoint."""
+
+    def publish(self, uuid: str, draft: str) -> Mapping[str, int]:
+        """Like ``save``, of what is in a draft, which is gone afterwards, also after an error."""
+
+    def drop(self, draft: str) -> None:
+        """Deletes a draft."""
+
+    def verify(self, uuid: str) -> None:
+        """Compares every file of a checkpoint with what was saved."""
+
+    def place(self, uuid: str) -> str | None:
         """Returns the directory of a checkpoint if the storage is a file system; otherwise None.
 
         The C++ class also has ``probe()``, which raises an error if nothing can be saved.

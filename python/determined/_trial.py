@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
 from determined._train_context import TrialContext
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """The state of a trial at one instant."""
+
+    write: Callable[[str], None]
+    """Writes it into an empty directory. Call it before the trial goes on."""
+    staged: Callable[[], Callable[[str], None] | None] = lambda: None
+    """Copies it. Returns what writes the copy, on any thread and while the trial goes on, until the next copy is made;
+    None if it can't be copied."""
 
 
 class TrialController(abc.ABC):
@@ -41,11 +54,23 @@ class TrialController(abc.ABC):
         """Validates on the whole validation set. Does not change the state of random number generators."""
 
     @abc.abstractmethod
-    def save(self, directory: str, loop: dict[str, Any]) -> dict[str, Any]:
-        """Writes the complete state of the trial and of the loop into an empty directory. Returns metadata.
+    def save(self, directory: str, loop: dict[str, Any]) -> None:
+        """Writes the complete state of the trial and of the loop into an empty directory.
 
         Called on the chief. All other ranks call ``contribute`` at the same time.
         """
+
+    @abc.abstractmethod
+    def checkpoint_format(self) -> dict[str, Any]:
+        """What the metadata of checkpoints says about their files."""
+
+    def snapshot(self, loop: dict[str, Any]) -> Snapshot:
+        """Like ``save``, for a caller who lets the trial go on before all is written."""
+        return Snapshot(lambda directory: self.save(directory, loop))
+
+    def saves_in_background(self) -> bool:
+        """Whether the trial may go on before a checkpoint is stored: nothing in it depends on that moment."""
+        return type(self).stored is TrialController.stored
 
     def contribute(self) -> None:
         """Sends this rank's part of a checkpoint to the chief, which is in ``save``."""

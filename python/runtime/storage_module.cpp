@@ -58,13 +58,29 @@ void storage_restore(Arguments& arguments) {
   blocking([&] { return storage.restore(uuid, directory); });
 }
 
-PyObject* storage_path(Arguments& arguments) {
+PyObject* storage_draft(Arguments& arguments) {
   auto& storage = *arguments.behind<Storage>().own;
   const auto uuid = arguments.text();
-  const auto place = storage.path(uuid);
-  if (place.empty()) return to_python(std::nullopt);
+  return to_python(blocking([&] { return storage.draft(uuid); }).string());
+}
+
+PyObject* storage_publish(Arguments& arguments) {
+  auto& storage = *arguments.behind<Storage>().own;
+  const auto uuid = arguments.text();
+  const auto draft = arguments.text();
+  return to_python(blocking([&] { return storage.publish(uuid, draft); }));
+}
+
+PyObject* storage_place(Arguments& arguments) {
+  auto& storage = *arguments.behind<Storage>().own;
+  const auto place = storage.path(arguments.text());
+  return place.empty() ? to_python(std::nullopt) : to_python(place.string());
+}
+
+void storage_verify(Arguments& arguments) {
+  auto& storage = *arguments.behind<Storage>().own;
+  const auto uuid = arguments.text();
   blocking([&] { return storage.verify(uuid); });
-  return to_python(place.string());
 }
 
 void storage_remove(Arguments& arguments) {
@@ -139,7 +155,10 @@ const std::vector<PyMethodDef> kStorageMethods = {
     {"storage_from_config_json", call<storage_from_config_json>, METH_VARARGS, nullptr},
     {"storage_save", call<storage_save>, METH_VARARGS, nullptr},
     {"storage_restore", call<storage_restore>, METH_VARARGS, nullptr},
-    {"storage_path", call<storage_path>, METH_VARARGS, nullptr},
+    {"storage_draft", call<storage_draft>, METH_VARARGS, nullptr},
+    {"storage_publish", call<storage_publish>, METH_VARARGS, nullptr},
+    {"storage_place", call<storage_place>, METH_VARARGS, nullptr},
+    {"storage_verify", call<storage_verify>, METH_VARARGS, nullptr},
     {"storage_remove", call<storage_remove>, METH_VARARGS, nullptr},
     {"storage_probe", call<storage_probe>, METH_VARARGS, nullptr},
     {"bucket_from_config_json", call<bucket_from_config_json>, METH_VARARGS, nullptr},

@@ -86,6 +86,7 @@ class Run:
         for _ in range(count):
             if not self.loop.step():
                 break
+            self.loop._settle(wait=True)
         return self
 
     def finish(self) -> Run:

@@ -21,10 +21,14 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Adds to "no space left" what the reader needs to act on it.
-void explain_no_space(Failure& failure, const fs::path& root, const std::vector<Member>& members) {
+void explain_no_space(Failure& failure, const fs::path& root, const fs::path& directory) {
   if (failure.error.code() != ErrorCode::ResourceExhausted) return;
   std::int64_t needed = 0;
-  for (const auto& member : members) needed += member.bytes;
+  try {
+    for (const auto& member : scan(directory)) needed += member.bytes;
+  } catch (const Failure&) {
+    return;
+  }
   struct statvfs space{};
   std::string free = "an unknown number of";
   if (::statvfs(root.c_str(), &space) == 0) free = std::to_string(space.f_bavail * space.f_frsize);
@@ -60,6 +64,41 @@ class Links {
  private:
   std::map<std::pair<dev_t, ino_t>, std::string> seen_;
 };
+
+/// Which files of a draft are only there: not symbolic links, and not hard links to files outside, which
+/// others may change.
+class OwnFiles {
+ public:
+  OwnFiles(int directory, const std::vector<Member>& members) {
+    for (const auto& member : members)
+      if (const auto status = look(directory, member.name); S_ISREG(status.st_mode) && status.st_nlink > 1)
+        ++links_[{status.st_dev, status.st_ino}];
+  }
+  bool has(int directory, const std::string& name) const {
+    const auto status = look(directory, name);
+    if (!S_ISREG(status.st_mode)) return false;
+    const auto links = links_.find({status.st_dev, status.st_ino});
+    return status.st_nlink == 1 || (links != links_.end() && links->second == status.st_nlink);
+  }
+
+ private:
+  static struct stat look(int directory, const std::string& name) {
+    struct stat status{};
+    ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW);
+    return status;
+  }
+
+  std::map<std::pair<dev_t, ino_t>, nlink_t> links_;
+};
+
+/// Replaces a link by a copy of the file that it leads to.
+void copy_here(int directory, const std::string& name, const std::string& shown) {
+  const auto copy = name + ".det-copy";
+  const Fd in(::openat(directory, name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!in) throw_errno("read " + shown, errno);
+  copy_and_hash(in.get(), create_file(directory, copy, shown).get(), shown, shown);
+  if (::renameat(directory, copy.c_str(), directory, name.c_str()) != 0) throw_errno("write " + shown, errno);
+}
 
 /// Whether `name` is now a link to `earlier`; not so where the file system has no hard links.
 bool link_within(int directory, const std::string& earlier, const std::string& name) {
@@ -113,41 +152,90 @@ std::optional<Fd> DirectoryStorage::find_root() const {
 
 void DirectoryStorage::write_partial(int root, const std::string& partial, const fs::path& source,
                                      Manifest& manifest) const {
-  const auto members = scan(source);
-  try {
-    create_directory(root, partial, shown(partial));
-    const Fd target = open_directory_beneath(root, partial, shown(partial));
-    Links links;
-    Unsynced unsynced;
-    for (const auto& member : members) {
-      if (member.name == kManifestName) continue;  // came along with files copied out of another checkpoint
-      const auto shown_target = shown(partial + "/" + member.name);
-      if (member.is_directory()) {
-        create_directory(target.get(), member.name, shown_target);
-        manifest.directories.insert(member.name);
-        continue;
-      }
-      const auto from = (source / member.name).string();
-      const Fd in = open_source(from);
-      const auto* earlier = links.earlier(in.get(), member.name);
-      if (earlier != nullptr && link_within(target.get(), *earlier, member.name)) {
-        manifest.files[member.name] = manifest.files.at(*earlier);
-        continue;
-      }
-      Fd out = create_file(target.get(), member.name, shown_target);
-      const auto copied = copy_and_hash(in.get(), out.get(), from, shown_target);
-      unsynced.add(std::move(out), shown_target);
-      manifest.files[member.name] = {.size = copied.bytes, .sha256 = copied.sha256};
+  create_directory(root, partial, shown(partial));
+  const Fd target = open_directory_beneath(root, partial, shown(partial));
+  Links links;
+  Unsynced unsynced;
+  for (const auto& member : scan(source)) {
+    if (member.name == kManifestName) continue;  // came along with files copied out of another checkpoint
+    const auto shown_target = shown(partial + "/" + member.name);
+    if (member.is_directory()) {
+      create_directory(target.get(), member.name, shown_target);
+      manifest.directories.insert(member.name);
+      continue;
     }
-    unsynced.sync_all();
-    write_text(target.get(), kManifestName, encode(manifest), shown(partial + "/" + kManifestName));
-    for (const auto& name : manifest.directories)
-      sync(open_directory_beneath(target.get(), name, shown(partial + "/" + name)).get(),
-           shown(partial + "/" + name));
-    sync(target.get(), shown(partial));
-  } catch (Failure& failure) {
-    explain_no_space(failure, root_, members);
-    throw;
+    const auto from = (source / member.name).string();
+    const Fd in = open_source(from);
+    const auto* earlier = links.earlier(in.get(), member.name);
+    if (earlier != nullptr && link_within(target.get(), *earlier, member.name)) {
+      manifest.files[member.name] = manifest.files.at(*earlier);
+      continue;
+    }
+    Fd out = create_file(target.get(), member.name, shown_target);
+    manifest.files[member.name] =
+        ManifestFile::of(copy_and_hash(in.get(), out.get(), from, shown_target), Hash::Xxh3);
+    unsynced.add(std::move(out), shown_target);
+  }
+  unsynced.sync_all();
+}
+
+void DirectoryStorage::seal(int root, const std::string& partial, Manifest& manifest) const {
+  const Fd target = open_directory_beneath(root, partial, shown(partial));
+  const auto members = scan(root_ / partial);
+  const OwnFiles own(target.get(), members);
+  Links links;
+  Unsynced unsynced;
+  for (const auto& member : members) {
+    const auto shown_member = shown(partial + "/" + member.name);
+    if (member.name == kManifestName) {
+      ::unlinkat(target.get(), kManifestName, 0);
+      continue;
+    }
+    if (member.is_directory()) {
+      manifest.directories.insert(member.name);
+      continue;
+    }
+    if (!own.has(target.get(), member.name)) copy_here(target.get(), member.name, shown_member);
+    Fd file = open_file_beneath(target.get(), member.name, shown_member);
+    if (const auto* earlier = links.earlier(file.get(), member.name)) {
+      manifest.files[member.name] = manifest.files.at(*earlier);
+      continue;
+    }
+    begin_sync(file.get());  // the disk writes while the processor hashes
+    manifest.files[member.name] =
+        ManifestFile::of(copy_and_hash(file.get(), -1, shown_member, ""), Hash::Xxh3);
+    unsynced.add(std::move(file), shown_member);
+  }
+  unsynced.sync_all();
+}
+
+Resources DirectoryStorage::finish(int root, const std::string& partial, const std::string& uuid,
+                                   const Manifest& manifest) const {
+  const Fd target = open_directory_beneath(root, partial, shown(partial));
+  write_text(target.get(), kManifestName, encode(manifest), shown(partial + "/" + kManifestName));
+  for (const auto& name : manifest.directories)
+    sync(open_directory_beneath(target.get(), name, shown(partial + "/" + name)).get(),
+         shown(partial + "/" + name));
+  sync(target.get(), shown(partial));
+  // A rename never replaces a directory that has anything in it, so an
+  // earlier checkpoint cannot be lost here, nor in a race.
+  if (::renameat(root, partial.c_str(), root, uuid.c_str()) == 0) {
+    sync(root, root_.string());
+    return resources(manifest);
+  }
+  if (errno != ENOTEMPTY && errno != EEXIST)
+    throw_errno("rename " + shown(partial) + " to " + shown(uuid), errno);
+  if (read_manifest(root, uuid) != manifest)
+    throw Failure(Error(ErrorCode::AlreadyExists, shown(uuid) + " already exists with different content"));
+  sync(root, root_.string());  // who made it may have crashed before this
+  remove_tree(root, partial, shown(partial));
+  return resources(manifest);
+}
+
+void DirectoryStorage::drop(int root, const std::string& partial) const noexcept {
+  try {
+    remove_tree(root, partial, shown(partial));
+  } catch (const Failure&) {  // the first failure matters more; sweep() finds the rest
   }
 }
 
@@ -156,28 +244,42 @@ Result<Resources> DirectoryStorage::save(const fs::path& directory, const std::s
     check_name(uuid);
     const Fd root = open_root();
     const auto partial = fmt::format(".{}.partial-{}", uuid, new_uuid());
-    Manifest manifest;
     try {
+      Manifest manifest;
       write_partial(root.get(), partial, directory, manifest);
-      // A rename never replaces a directory that has anything in it, so an
-      // earlier checkpoint cannot be lost here, nor in a race.
-      if (::renameat(root.get(), partial.c_str(), root.get(), uuid.c_str()) == 0) {
-        sync(root.get(), root_.string());
-        return resources(manifest);
-      }
-      if (errno != ENOTEMPTY && errno != EEXIST)
-        throw_errno("rename " + shown(partial) + " to " + shown(uuid), errno);
-      if (read_manifest(root.get(), uuid) != manifest)
-        throw Failure(
-            Error(ErrorCode::AlreadyExists, shown(uuid) + " already exists with different content"));
-      sync(root.get(), root_.string());  // who made it may have crashed before this
-      remove_tree(root.get(), partial, shown(partial));
-      return resources(manifest);
-    } catch (const Failure&) {
-      try {
-        remove_tree(root.get(), partial, shown(partial));
-      } catch (const Failure&) {  // the first failure matters more; sweep() finds the rest
-      }
+      return finish(root.get(), partial, uuid, manifest);
+    } catch (Failure& failure) {
+      explain_no_space(failure, root_, directory);
+      drop(root.get(), partial);
+      throw;
+    }
+  });
+}
+
+Result<fs::path> DirectoryStorage::draft(const std::string& uuid) {
+  return guarded(uuid, [&] {
+    check_name(uuid);
+    const auto partial = fmt::format(".{}.partial-{}", uuid, new_uuid());
+    create_directory(open_root().get(), partial, shown(partial));
+    return root_ / partial;
+  });
+}
+
+Result<Resources> DirectoryStorage::publish(const std::string& uuid, const fs::path& draft) {
+  return guarded(uuid, [&] {
+    check_name(uuid);
+    const auto partial = draft.filename().string();
+    if (draft.parent_path() != root_ || !is_leftover_of(uuid, partial))
+      throw Failure(Error(ErrorCode::InvalidArgument, fmt::format("{} is no draft of this checkpoint in {}",
+                                                                  draft.string(), root_.string())));
+    const Fd root = open_root();
+    try {
+      Manifest manifest;
+      seal(root.get(), partial, manifest);
+      return finish(root.get(), partial, uuid, manifest);
+    } catch (Failure& failure) {
+      explain_no_space(failure, root_, draft);
+      drop(root.get(), partial);
       throw;
     }
   });
@@ -211,7 +313,7 @@ Manifest DirectoryStorage::list_original(const std::string& uuid) const {
     if (member.is_directory())
       manifest.directories.insert(member.name);
     else
-      manifest.files[member.name] = {.size = member.bytes, .sha256 = ""};
+      manifest.files[member.name] = {.size = member.bytes};
   return manifest;
 }
 
@@ -245,8 +347,7 @@ Manifest DirectoryStorage::read_checkpoint(const std::string& uuid, const fs::pa
         (!out || link_within(out.get(), *earlier, name)))
       continue;  // its content is checked already
     const Fd file = out ? create_file(out.get(), name, to) : Fd();
-    const auto copied = copy_and_hash(in.get(), file.get(), from, to);
-    check_content(from, expected, copied.bytes, copied.sha256);
+    check_content(from, expected, copy_and_hash(in.get(), file ? file.get() : -1, from, to, expected.hash()));
   }
   return manifest;
 }

@@ -21,6 +21,8 @@ class DirectoryStorage : public Storage {
   explicit DirectoryStorage(std::filesystem::path root, std::filesystem::path within = {});
 
   Result<Resources> save(const std::filesystem::path& directory, const std::string& uuid) override;
+  Result<std::filesystem::path> draft(const std::string& uuid) override;
+  Result<Resources> publish(const std::string& uuid, const std::filesystem::path& draft) override;
   Result<void> remove(const std::string& uuid) override;
   Result<void> discard(const std::string& uuid) override;
   Result<Resources> remove_files(const std::string& uuid, const std::vector<std::string>& names) override;
@@ -39,6 +41,13 @@ class DirectoryStorage : public Storage {
 
   void write_partial(int root, const std::string& partial, const std::filesystem::path& source,
                      Manifest& manifest) const;
+  /// Hashes and syncs the files of a draft where they are. Links to files outside of it become files of its
+  /// own.
+  void seal(int root, const std::string& partial, Manifest& manifest) const;
+  /// Gives a whole partial directory its name.
+  Resources finish(int root, const std::string& partial, const std::string& uuid,
+                   const Manifest& manifest) const;
+  void drop(int root, const std::string& partial) const noexcept;
   Manifest read_manifest(int root, const std::string& uuid) const;
   bool is_of_original(int root, const std::string& uuid) const;
   /// What a checkpoint of the original has, without hashes.

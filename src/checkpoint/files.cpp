@@ -2,8 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,14 +11,12 @@
 #include <memory>
 
 #include "det/base/text.h"
-#include "det/checkpoint/sha256.h"
 
 namespace det::checkpoint {
 
 namespace {
 
 constexpr int kDepthMax = 100;
-constexpr std::size_t kBufferBytes = 1 << 20;
 
 std::string joined(const std::string& directory, const std::string& name) {
   return directory.ends_with('/') ? directory + name : directory + "/" + name;
@@ -144,6 +140,10 @@ void sync(int file, const std::string& shown) {
   if (::fsync(file) != 0) throw_errno("write " + shown + " to the disk", errno);
 }
 
+void begin_sync(int file) {
+  ::sync_file_range(file, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 void Unsynced::add(Fd file, std::string shown) {
   files_.emplace_back(std::move(file), std::move(shown));
   if (files_.size() >= kOpenMax) sync_all();
@@ -152,7 +152,7 @@ void Unsynced::add(Fd file, std::string shown) {
 void Unsynced::sync_all() {
   // Begun for all of them first: then the first commit of the journal has what the others wait for.
   if (files_.size() > 1)
-    for (const auto& [file, shown] : files_) ::sync_file_range(file.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+    for (const auto& [file, shown] : files_) begin_sync(file.get());
   for (const auto& [file, shown] : files_) sync(file.get(), shown);
   files_.clear();
 }
@@ -169,35 +169,6 @@ std::int64_t newest_change(int parent, const std::string& name, const std::strin
   for (const auto& member : names_in(directory.get(), shown))
     newest = std::max(newest, newest_change(directory.get(), member, joined(shown, member)));
   return newest;
-}
-
-Copied copy_and_hash(int source, int target, const std::string& shown_source,
-                     const std::string& shown_target) {
-  // A shared copy is instant; it is then read back to hash what is really there.
-  const bool shared = target >= 0 && ::ioctl(target, FICLONE, source) == 0;
-  const int from = shared ? target : source;
-  if (::lseek(from, 0, SEEK_SET) < 0) throw_errno("read " + shown_source, errno);
-  ::posix_fadvise(from, 0, 0, POSIX_FADV_SEQUENTIAL);
-
-  Sha256 hash;
-  Copied copied;
-  const auto buffer = std::make_unique_for_overwrite<unsigned char[]>(kBufferBytes);
-  while (true) {
-    const auto got = ::read(from, buffer.get(), kBufferBytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw_errno("read " + shown_source, errno);
-    if (got == 0) break;
-    hash.update(buffer.get(), static_cast<std::size_t>(got));
-    for (ssize_t written = 0; target >= 0 && !shared && written < got;) {
-      const auto put = ::write(target, buffer.get() + written, static_cast<std::size_t>(got - written));
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) throw_errno("write " + shown_target, errno);
-      written += put;
-    }
-    copied.bytes += got;
-  }
-  copied.sha256 = hash.finish();
-  return copied;
 }
 
 namespace {

@@ -76,8 +76,9 @@ std::vector<std::string> names_in(int directory, const std::string& shown);
 /// Already gone is success.
 void remove_tree(int parent, const std::string& name, const std::string& shown);
 
-/// Flushes a file or directory to the disk.
+/// Flushes a file or directory to the disk; begins to, without waiting.
 void sync(int file, const std::string& shown);
+void begin_sync(int file);
 
 /// Files that are written and not yet on the disk. Many at once share the work of a journal, which is most of
 /// it where files are small.
@@ -93,16 +94,6 @@ class Unsynced {
 
 /// The newest modification in a tree, in seconds since 1970.
 std::int64_t newest_change(int parent, const std::string& name, const std::string& shown);
-
-struct Copied {
-  std::int64_t bytes = 0;
-  std::string sha256;  ///< lower-case hexadecimal
-};
-
-/// Copies from the start of `source` to `target`, or only reads where `target`
-/// is -1. Shares the blocks where the file system can.
-Copied copy_and_hash(int source, int target, const std::string& shown_source,
-                     const std::string& shown_target);
 
 struct Member {
   std::string name;  ///< relative, "a/b.pth"; a directory ends in "/"

@@ -12,11 +12,12 @@ std::string encode(const Manifest& manifest) {
 Result<Manifest> decode(const std::string& text) {
   DET_TRY(const auto parsed, json::parse(text));
   DET_TRY(auto manifest, json::from_json<Manifest>(parsed));
-  if (manifest.version != 1)
-    return failed_precondition("the manifest has version {}; this release supports only version 1",
+  if (manifest.version != 1 && manifest.version != 2)
+    return failed_precondition("the manifest has version {}; this release supports only versions 1 and 2",
                                manifest.version);
   for (const auto& [name, file] : manifest.files)
-    if (!is_member_name(name) || name.ends_with('/') || file.size < 0 || file.sha256.empty())
+    if (!is_member_name(name) || name.ends_with('/') || file.size < 0 ||
+        file.sha256.value_or("").empty() == file.xxh3.value_or("").empty())
       return failed_precondition("the manifest names \"{}\", which is not a file of a checkpoint", name);
   for (const auto& name : manifest.directories)
     if (!is_member_name(name) || !name.ends_with('/'))
@@ -31,16 +32,22 @@ Manifest decode_stored(const std::string& text, const std::string& shown) {
   return *std::move(manifest);
 }
 
-void check_content(const std::string& shown, const ManifestFile& expected, std::int64_t bytes,
-                   const std::string& sha256) {
-  if (bytes != expected.size)
-    throw Failure(
-        Error(ErrorCode::FailedPrecondition,
-              fmt::format("{} is damaged: it has {} bytes instead of {}", shown, bytes, expected.size)));
-  if (!expected.sha256.empty() && sha256 != expected.sha256)
-    throw Failure(
-        Error(ErrorCode::FailedPrecondition,
-              fmt::format("{} is damaged: its SHA-256 is {} instead of {}", shown, sha256, expected.sha256)));
+ManifestFile ManifestFile::of(Copied content, Hash hash) {
+  ManifestFile file{.size = content.bytes};
+  (hash == Hash::Sha256 ? file.sha256 : file.xxh3) = std::move(content.sum);
+  return file;
+}
+
+void check_content(const std::string& shown, const ManifestFile& expected, const Copied& content) {
+  if (content.bytes != expected.size)
+    throw Failure(Error(
+        ErrorCode::FailedPrecondition,
+        fmt::format("{} is damaged: it has {} bytes instead of {}", shown, content.bytes, expected.size)));
+  const auto& sum = expected.sha256 ? expected.sha256 : expected.xxh3;
+  if (sum && content.sum != *sum)
+    throw Failure(Error(ErrorCode::FailedPrecondition,
+                        fmt::format("{} is damaged: its {} is {} instead of {}", shown,
+                                    expected.sha256 ? "SHA-256" : "XXH3", content.sum, *sum)));
 }
 
 void throw_missing(const std::string& shown) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdlib>
 #include <system_error>
 
 #include "det/checkpoint/buckets/object_storage.h"
@@ -88,6 +90,22 @@ Result<Resources> Storage::restore(const std::string& uuid, const fs::path& dire
     target.keep();
     return resources(manifest);
   });
+}
+
+Result<fs::path> Storage::draft(const std::string& uuid) {
+  return guarded(uuid, [&] {
+    check_name(uuid);
+    auto name = (fs::temp_directory_path() / "checkpoint-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw_errno("create the directory " + name, errno);
+    return fs::path(name);
+  });
+}
+
+Result<Resources> Storage::publish(const std::string& uuid, const fs::path& draft) {
+  auto saved = save(draft, uuid);
+  std::error_code ignored;
+  fs::remove_all(draft, ignored);
+  return saved;
 }
 
 Result<std::shared_ptr<LocalFiles>> LocalFiles::of(Storage& storage, const std::string& uuid) {

@@ -39,6 +39,13 @@ class Storage {
   /// else, a socket, a pipe or a device is refused by its name. Without space: ResourceExhausted.
   virtual Result<Resources> save(const std::filesystem::path& directory, const std::string& uuid) = 0;
 
+  /// A new empty directory for the files of a checkpoint, to be passed to `publish`. On a file system it lies
+  /// in the storage, so that the files are written only once. A leftover until then: see `discard`.
+  virtual Result<std::filesystem::path> draft(const std::string& uuid);
+
+  /// Saves what is in a draft, as `save` does. Whether it succeeds or not, the draft is gone.
+  virtual Result<Resources> publish(const std::string& uuid, const std::filesystem::path& draft);
+
   /// Copies into a directory that is empty or does not exist yet. Every file
   /// is compared with what was saved; the first that differs is named
   /// (FailedPrecondition), and nothing is left in the directory. No such uuid: NotFound.

@@ -105,7 +105,7 @@ TEST_F(StorageTest, RestoreNamesTheFileThatChanged) {
   const auto restored = storage->restore(kUuid, target.path());
   ASSERT_FALSE(restored);
   EXPECT_EQ(restored.error().code(), ErrorCode::FailedPrecondition);
-  EXPECT_NE(restored.error().message().find(stored("model.pth").string() + " is damaged: its SHA-256"),
+  EXPECT_NE(restored.error().message().find(stored("model.pth").string() + " is damaged: its XXH3"),
             std::string::npos)
       << restored.error().message();
   EXPECT_TRUE(fs::is_empty(target.path())) << "half a checkpoint must not be taken for a whole one";
@@ -129,6 +129,114 @@ TEST_F(StorageTest, RestoreNamesTheFileThatIsMissing) {
   EXPECT_EQ(restored.error().code(), ErrorCode::FailedPrecondition)
       << "not NotFound: the checkpoint is there";
   EXPECT_NE(restored.error().message().find("model.pth is missing"), std::string::npos);
+}
+
+TEST_F(StorageTest, ACheckpointOfAnOlderReleaseIsVerifiedBySha256) {
+  ASSERT_TRUE(storage->save(source.path(), kUuid));
+  std::ofstream(stored(kManifestName)) << R"({"version":1,"files":{"model.pth":{"size":7,"sha256":")"
+                                       << "9a2e8ee1cc21e7eb1b34c1c5d1d3a1a0" << R"("}},"directories":[]})";
+  const auto wrong = storage->verify(kUuid);
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message().find("its SHA-256 is "), std::string::npos) << wrong.error().message();
+  const auto at = wrong.error().message().find("its SHA-256 is ") + 15;
+  std::ofstream(stored(kManifestName))
+      << R"({"version":1,"files":{"model.pth":{"size":7,"sha256":")" << wrong.error().message().substr(at, 64)
+      << R"("}},"directories":[]})";
+  EXPECT_TRUE(storage->verify(kUuid)) << storage->verify(kUuid).error().message();
+}
+
+class DraftTest : public StorageTest {
+ protected:
+  DraftTest() : draft(*storage->draft(kUuid)) {}
+  void write(const std::string& name, const std::string& content) const {
+    fs::create_directories((draft / name).parent_path());
+    std::ofstream(draft / name) << content;
+  }
+  fs::path draft;
+};
+
+TEST_F(DraftTest, BecomesTheCheckpointWithoutACopy) {
+  write("model.pth", "weights");
+  write("code/model_def.py", "print()");
+  struct stat before{};
+  struct stat after{};
+  ASSERT_EQ(::stat((draft / "model.pth").c_str(), &before), 0);
+  EXPECT_EQ(*storage->publish(kUuid, draft),
+            (Resources{{"code/", 0}, {"code/model_def.py", 7}, {"model.pth", 7}}));
+  ASSERT_EQ(::stat(stored("model.pth").c_str(), &after), 0);
+  EXPECT_EQ(before.st_ino, after.st_ino);
+  EXPECT_TRUE(storage->verify(kUuid));
+  EXPECT_EQ(names_in_root(), std::vector{kUuid});
+}
+
+TEST_F(DraftTest, OfNothingIsACheckpoint) {
+  EXPECT_TRUE(storage->publish(kUuid, draft)->empty());
+  EXPECT_TRUE(*storage->exists(kUuid));
+}
+
+TEST_F(DraftTest, KeepsOneFileUnderTwoNames) {
+  write("model.pth", "weights");
+  fs::create_hard_link(draft / "model.pth", draft / "same.pth");
+  ASSERT_TRUE(storage->publish(kUuid, draft));
+  EXPECT_TRUE(fs::equivalent(stored("same.pth"), stored("model.pth")));
+  EXPECT_TRUE(storage->verify(kUuid));
+}
+
+TEST_F(DraftTest, OwnsCopiesOfFilesThatItOnlyLinksTo) {
+  source.write("theirs", "before");
+  fs::create_hard_link(source.path() / "theirs", draft / "hard");
+  fs::create_symlink(source.path() / "theirs", draft / "soft");
+  EXPECT_EQ(*storage->publish(kUuid, draft), (Resources{{"hard", 6}, {"soft", 6}}));
+  source.write("theirs", "after");
+  for (const auto* name : {"hard", "soft"}) {
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(stored(name)))) << name;
+    EXPECT_EQ(shared.read("ckpts/" + kUuid + "/" + name), "before") << name;
+  }
+  EXPECT_TRUE(storage->verify(kUuid));
+}
+
+TEST_F(DraftTest, HasNoManifestOfAnotherCheckpoint) {
+  write("model.pth", "weights");
+  write(kManifestName, "another's");
+  EXPECT_EQ(*storage->publish(kUuid, draft), (Resources{{"model.pth", 7}}));
+  EXPECT_TRUE(storage->verify(kUuid));
+}
+
+TEST_F(DraftTest, ThatCannotBeSavedIsGone) {
+  write("model.pth", "weights");
+  ASSERT_EQ(::mkfifo((draft / "pipe").c_str(), 0600), 0);
+  const auto published = storage->publish(kUuid, draft);
+  ASSERT_FALSE(published);
+  EXPECT_NE(published.error().message().find("pipe cannot be saved in a checkpoint"), std::string::npos)
+      << published.error().message();
+  EXPECT_TRUE(names_in_root().empty());
+}
+
+TEST_F(DraftTest, OfTheSameContentAsTheCheckpointSucceedsAndOfOtherContentFails) {
+  write("model.pth", "weights");
+  ASSERT_TRUE(storage->publish(kUuid, draft));
+  for (const auto& [content, same] : {std::pair{"weights", true}, std::pair{"WEIGHTS", false}}) {
+    const auto second = *storage->draft(kUuid);
+    std::ofstream(second / "model.pth") << content;
+    EXPECT_EQ(storage->publish(kUuid, second).has_value(), same) << content;
+    EXPECT_EQ(shared.read("ckpts/" + kUuid + "/model.pth"), "weights");
+    EXPECT_EQ(names_in_root(), std::vector{kUuid});
+  }
+}
+
+TEST_F(DraftTest, ThatIsNoneIsRefusedAndLeftAlone) {
+  const auto refused = storage->publish(kUuid, source.path());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::InvalidArgument);
+  EXPECT_FALSE(storage->publish("another", draft));
+  EXPECT_EQ(source.read("model.pth"), "weights");
+}
+
+TEST_F(DraftTest, ThatWasNeverPublishedIsDiscarded) {
+  write("model.pth", "weights");
+  EXPECT_TRUE(storage->list()->empty());
+  ASSERT_TRUE(storage->discard(kUuid));
+  EXPECT_TRUE(names_in_root().empty());
 }
 
 TEST_F(StorageTest, RestoreFollowsNoLinkOutOfTheCheckpoint) {

@@ -109,21 +109,34 @@ class DirectoryStorage:
         self._root.mkdir(parents=True, exist_ok=True)
 
     def save(self, directory: str, uuid: str) -> dict[str, int]:
-        temporary = tempfile.mkdtemp(prefix="incoming-", dir=self._root)
-        shutil.copytree(directory, temporary, dirs_exist_ok=True)
-        os.replace(temporary, self._root / uuid)
+        draft = self.draft(uuid)
+        shutil.copytree(directory, draft, dirs_exist_ok=True)
+        return self.publish(uuid, draft)
+
+    def draft(self, uuid: str) -> str:
+        return tempfile.mkdtemp(prefix="incoming-", dir=self._root)
+
+    def publish(self, uuid: str, draft: str) -> dict[str, int]:
+        place = self._root / uuid
+        os.replace(draft, place)
         return {
-            str(path.relative_to(directory)) + ("/" if path.is_dir() else ""): 0
-            if path.is_dir()
-            else path.stat().st_size
-            for path in sorted(pathlib.Path(directory).rglob("*"))
+            str(path.relative_to(place)) + ("/" if path.is_dir() else ""): 0 if path.is_dir() else path.stat().st_size
+            for path in sorted(place.rglob("*"))
         }
+
+    def drop(self, draft: str) -> None:
+        shutil.rmtree(draft, ignore_errors=True)
 
     def restore(self, uuid: str, directory: str) -> None:
         shutil.copytree(self._root / uuid, directory, dirs_exist_ok=True)
 
-    def path(self, uuid: str) -> str | None:
+    def verify(self, uuid: str) -> None:
+        """Does nothing, because there is nothing to compare with."""
+
+    def place(self, uuid: str) -> str | None:
         return str(self._root / uuid)
+
+    path = place
 
 
 def new_uuid() -> str:

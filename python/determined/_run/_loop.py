@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import pathlib
-import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from determined import _metrics
+from determined._run._saving import Pending, Saver
 from determined._runtime_api import Action, CheckpointStorage, Client, LoopConfig, LoopState, NextAction
 from determined._train_context import TrialContext
 from determined._trial import TrialController
@@ -76,6 +76,7 @@ class Loop:
         self._ranks = context.distributed
         self._client = client
         self._storage = storage
+        self._saver = Saver(client, storage)
         self._rules = rules
         self._new_uuid = new_uuid
         self._config = loop_config(rules, context)
@@ -100,14 +101,26 @@ class Loop:
 
     def run(self) -> None:
         """Executes actions until there is none left."""
-        while self.step():
-            pass
+        try:
+            while self.step():
+                pass
+        except BaseException:
+            self._saver.finish()
+            raise
         if self._board is not None:
             self._board.close()
 
     def step(self) -> bool:
         """Decides and executes one action; returns False after the last."""
-        action = self._rules.next_action(
+        action = self._next()
+        self._settle(wait=action.kind not in _WHILE_SAVING)
+        if action.kind == "exit":
+            return self._exit(action)
+        _ACTIONS[action.kind](self, action)
+        return True
+
+    def _next(self) -> Action:
+        return self._rules.next_action(
             self._config,
             self._state,
             self._lengths,
@@ -115,10 +128,13 @@ class Loop:
             self._client.preempt_requested(),
             self._stop or self._context.get_stop_requested(),
         )
-        if action.kind == "exit":
-            return self._exit(action)
-        _ACTIONS[action.kind](self, action)
-        return True
+
+    def _settle(self, *, wait: bool) -> None:
+        """Tells all ranks of a checkpoint that is stored now. Raises if it could not be stored."""
+        uuid = self._saver.settled(wait=wait)
+        if uuid is not None:
+            self._ranks.announce(("stored", uuid))
+            self._controller.stored(uuid)
 
     def _train(self, action: Action) -> None:
         self._report_state("training")
@@ -158,22 +174,22 @@ class Loop:
         state.batches_checkpointed = state.batches_trained
         uuid = self._new_uuid()
         self._ranks.announce(("checkpoint", uuid))
-        directory = pathlib.Path(tempfile.mkdtemp(prefix="checkpoint-"))
-        try:
-            kind = self._controller.save(
-                str(directory), {"state": state.to_dict(), "searcher_metric": self._searcher_metric}
-            )
-            reported = {"steps_completed": state.batches_trained, "determined_version": __version__, **kind}
-            described = _metrics.to_json(self._describe(reported))
-            (directory / "metadata.json").write_text(described + "\n")
-            self._client.begin_checkpoint(uuid)
-            resources = self._storage.save(str(directory), uuid)
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-        self._client.report_checkpoint(uuid, state.batches_trained, resources, _metrics.to_json(reported))
-        logger.info("checkpoint %s after batch %d (%s)", uuid, state.batches_trained, action.reason)
-        self._ranks.announce(None)
-        self._controller.stored(uuid)
+        snapshot = self._controller.snapshot({"state": state.to_dict(), "searcher_metric": self._searcher_metric})
+        reported = {
+            "steps_completed": state.batches_trained,
+            "determined_version": __version__,
+            **self._controller.checkpoint_format(),
+        }
+        pending = Pending(
+            uuid=uuid,
+            batches=state.batches_trained,
+            reason=action.reason,
+            metadata_json=_metrics.to_json(reported),
+            description_json=_metrics.to_json(self._describe(reported)),
+        )
+        in_background = self._controller.saves_in_background() and self._next().kind in _WHILE_SAVING
+        self._saver.save(pending, snapshot, in_background=in_background)
+        self._settle(wait=not in_background)
 
     def _describe(self, reported: Mapping[str, Any]) -> dict[str, Any]:
         """The content of ``metadata.json``, which describes the files without a master."""
@@ -263,7 +279,8 @@ class Follower:
             return True
         if kind == "checkpoint":
             self._controller.contribute()
-            self._context.distributed.announce(None)  # it is in storage
+            return True
+        if kind == "stored":
             self._controller.stored(value)
             return True
         if kind == "train":
@@ -282,24 +299,50 @@ def _agree(context: TrialContext, controller: TrialController) -> tuple[bool, in
 
 def _start(context: TrialContext, controller: TrialController, storage: CheckpointStorage) -> dict[str, Any] | None:
     env = context.env
-    with _checkpoint_directory(storage, env.latest_checkpoint) as directory:
+    verifies = context.distributed.local_rank == 0  # once on each machine
+    with _checkpoint_directory(storage, env.latest_checkpoint, verifies=verifies) as directory:
         return controller.start(directory, env.latest_checkpoint, weights_only=env.warm_start)
 
 
 @contextlib.contextmanager
-def _checkpoint_directory(storage: CheckpointStorage, uuid: str | None) -> Iterator[str | None]:
+def _checkpoint_directory(storage: CheckpointStorage, uuid: str | None, *, verifies: bool) -> Iterator[str | None]:
     """The files of a checkpoint: in place if the storage is a file system, otherwise in a temporary copy."""
     if uuid is None:
         yield None
         return
-    place = storage.path(uuid)
+    place = storage.place(uuid)
     if place is not None:
-        yield place
+        with _verified(storage, uuid) if verifies else contextlib.nullcontext():
+            yield place
         return
     with tempfile.TemporaryDirectory(prefix="checkpoint-") as directory:
         storage.restore(uuid, directory)
         yield directory
 
+
+@contextlib.contextmanager
+def _verified(storage: CheckpointStorage, uuid: str) -> Iterator[None]:
+    """Compares the files with what was saved while they are read. Raises at the end; damage explains other errors."""
+    found: list[BaseException] = []
+
+    def verify() -> None:
+        try:
+            storage.verify(uuid)
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=verify, name="verify")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+        if found:
+            raise found[0]
+
+
+_WHILE_SAVING = ("train", "validate")
+"""What a trial does while a checkpoint is on its way. All other actions need it to be stored."""
 
 _ACTIONS: Mapping[str, Callable[[Loop, Action], None]] = {
     "train": Loop._train,

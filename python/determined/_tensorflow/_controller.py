@@ -69,7 +69,10 @@ class TensorFlowController(TrialController):
         """The state that only this rank has."""
         return {"rng_state": _rng.state()}
 
-    def save(self, directory: str, loop: dict[str, Any]) -> dict[str, Any]:
+    def checkpoint_format(self) -> dict[str, Any]:
+        return {"framework": f"tensorflow-{tf.__version__}", "format": self.format}
+
+    def save(self, directory: str, loop: dict[str, Any]) -> None:
         context = self._context
         context.distributed.note(f"saving after batch {self._trained}")
         path = pathlib.Path(directory)
@@ -81,7 +84,6 @@ class TensorFlowController(TrialController):
             (path / STATE_FILE).write_bytes(pickle.dumps(rest, protocol=4))
             _trial_files.write_definition(path, self.family, type(self._trial), context.env, self._source)
             self._written(path)
-        return {"framework": f"tensorflow-{tf.__version__}", "format": self.format}
 
     def contribute(self) -> None:
         with _rng.untouched():

@@ -14,9 +14,9 @@ from determined import _metrics
 from determined._definition import _trial_files
 from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
-from determined._trial import TrialController
+from determined._trial import Snapshot, TrialController
 from determined.common import check
-from determined.pytorch import _device, _loading, _rng, _state
+from determined.pytorch import _device, _loading, _rng, _staging, _state
 from determined.pytorch._collect import Collector, plain
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader
@@ -26,6 +26,7 @@ from determined.pytorch._trial import PyTorchTrial
 
 logger = logging.getLogger("determined.pytorch")
 
+_HOOKS_WITH_FILES = ("on_checkpoint_end", "on_checkpoint_write_end")
 _MOVED_HYPERPARAMETERS = ("aggregation_frequency", "gradient_compression", "grad_updates_size_file")
 
 
@@ -45,6 +46,7 @@ class PyTorchTrialController(TrialController):
         self._training: Any = None
         self._validation: Any = None
         self._epoch_length = self._chiefs_epoch_length = 0
+        self._stage = _staging.Stage()
         self._started = False
         self._profiling = False
         self._calls: Calls = prepare(trial, context, self._build_loaders)
@@ -62,7 +64,9 @@ class PyTorchTrialController(TrialController):
         _rng.seed_all(env.trial_seed)
 
     def start(self, checkpoint: str | None, uuid: str | None, *, weights_only: bool) -> dict[str, Any] | None:
-        state, rest = _state.read(checkpoint) if checkpoint else ({}, {})
+        # A callback may keep what it is given.
+        mapped = not self._callbacks.has("on_checkpoint_load_start")
+        state, rest = _state.read(checkpoint, mapped=mapped) if checkpoint else ({}, {})
         loop = None if weights_only else rest.get("loop")
         self._trained = int(loop["state"]["batches_trained"]) if loop else 0
         self._workloads = int(rest.get("workloads", 0)) if loop else 0
@@ -276,7 +280,13 @@ class PyTorchTrialController(TrialController):
                 f"result of {type(self._trial).__name__}.{method}()",
             )
 
-    def save(self, directory: str, loop: dict[str, Any]) -> dict[str, Any]:
+    def checkpoint_format(self) -> dict[str, Any]:
+        return {"framework": f"torch-{torch.__version__.split('+')[0]}", "format": "pickle"}
+
+    def save(self, directory: str, loop: dict[str, Any]) -> None:
+        self.snapshot(loop).write(directory)
+
+    def snapshot(self, loop: dict[str, Any]) -> Snapshot:
         context, callbacks = self._context, self._callbacks
         context.distributed.note(f"saving after batch {self._trained}")
         with _rng.untouched():
@@ -293,14 +303,26 @@ class PyTorchTrialController(TrialController):
                 rest["scaler_state_dict"] = context.scaler.state_dict()
             state = _state.user_state(context, callbacks.state_dict())
             callbacks.call("on_checkpoint_save_start", state)
-            storage = context.env.experiment_config.get("checkpoint_storage") or {}
-            _state.write(directory, state, rest, both_names=storage.get("type") not in ("s3", "gcs"))
-            _trial_files.write_definition(
-                pathlib.Path(directory), "PyTorchTrial", type(self._trial), context.env, self._source
-            )
-            callbacks.call("on_checkpoint_end", directory)
-            callbacks.call("on_checkpoint_write_end", directory)
-        return {"framework": f"torch-{torch.__version__.split('+')[0]}", "format": "pickle"}
+        if any(callbacks.has(hook) for hook in _HOOKS_WITH_FILES):
+            return Snapshot(lambda directory: self._write(directory, state, rest))
+
+        def staged() -> Callable[[str], None] | None:
+            copied = self._stage.copy_of((state, rest))
+            return None if copied is None else lambda directory: self._write_files(directory, *copied)
+
+        return Snapshot(lambda directory: self._write(directory, state, rest), staged)
+
+    def _write(self, directory: str, state: dict[str, Any], rest: dict[str, Any]) -> None:
+        with _rng.untouched():
+            self._write_files(directory, state, rest)
+            for hook in _HOOKS_WITH_FILES:
+                self._callbacks.call(hook, directory)
+
+    def _write_files(self, directory: str, state: dict[str, Any], rest: dict[str, Any]) -> None:
+        env = self._context.env
+        storage = env.experiment_config.get("checkpoint_storage") or {}
+        _state.write(directory, state, rest, both_names=storage.get("type") not in ("s3", "gcs"))
+        _trial_files.write_definition(pathlib.Path(directory), "PyTorchTrial", type(self._trial), env, self._source)
 
     def contribute(self) -> None:
         with _rng.untouched():
@@ -311,6 +333,9 @@ class PyTorchTrialController(TrialController):
                     "callbacks": self._callbacks.state_dict(),
                 }
             )
+
+    def saves_in_background(self) -> bool:
+        return not self._callbacks.has("on_checkpoint_upload_end")
 
     def stored(self, uuid: str) -> None:
         with _rng.untouched():

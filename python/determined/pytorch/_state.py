@@ -22,6 +22,7 @@ import torch
 from determined._compat import zip_strict
 from determined._definition import _trial_files
 from determined.common import check
+from determined.pytorch import _staging
 from determined.pytorch._context import PyTorchTrialContext
 
 logger = logging.getLogger("determined.pytorch")
@@ -49,13 +50,17 @@ def user_state(context: PyTorchTrialContext, callbacks: dict[str, Any]) -> dict[
     return state
 
 
-def read(directory: str, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the documented part and the rest, from a checkpoint of any generation."""
+def read(directory: str, *, mapped: bool = False, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the documented part and the rest, from a checkpoint of any generation.
+
+    With ``mapped``, the tensors of ``models_state_dict`` are the file's own pages: copy them, and keep none, because
+    the file may be deleted.
+    """
     root = pathlib.Path(directory)
     found = next((root / name for name in _STATE_FILES if (root / name).is_file()), None)
     if found is None:
         raise FileNotFoundError(f"checkpoint {root.name} has no {STATE_FILE}; it is not a checkpoint of a PyTorchTrial")
-    state = _load(found, options)
+    state = _load_mapped(found, options) if mapped else _load(found, options)
     for single, plural in _SINGLE.items():
         if plural not in state:
             state[plural] = [state.pop(single)] if single in state else []
@@ -91,6 +96,16 @@ def _load(path: pathlib.Path, options: dict[str, Any]) -> dict[str, Any]:
     state = torch.load(path, **{"map_location": "cpu", "weights_only": False, **options})
     check.is_instance(state, dict, f"content of {path.name} in the checkpoint")
     return dict(state)
+
+
+def _load_mapped(path: pathlib.Path, options: dict[str, Any]) -> dict[str, Any]:
+    """Saves one copy of the models, which are copied into those of the trial anyway."""
+    try:
+        state = _load(path, {"mmap": True, **options})
+    except RuntimeError:  # a file of PyTorch before 1.6, or a damaged one, of which the other way says more
+        return _load(path, options)
+    others = _staging.owned({name: value for name, value in state.items() if name != "models_state_dict"})
+    return _load(path, options) if others is None else {**state, **others}
 
 
 def load_models(context: PyTorchTrialContext, state: dict[str, Any]) -> None:

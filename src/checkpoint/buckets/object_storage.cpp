@@ -65,7 +65,7 @@ fs::path ObjectStorage::path(const std::string&) const {
 Result<Resources> ObjectStorage::save(const fs::path& directory, const std::string& uuid) {
   return guarded(uuid, [&] {
     check_name(uuid);
-    Manifest manifest;
+    Manifest manifest{.version = 1};  // S3 compares SHA-256, so it is the sum to have
     for (const auto& member : scan(directory)) {
       if (member.name == kManifestName) continue;  // came along with files copied out of another checkpoint
       if (member.is_directory()) {
@@ -73,8 +73,8 @@ Result<Resources> ObjectStorage::save(const fs::path& directory, const std::stri
         continue;
       }
       const auto from = (directory / member.name).string();
-      const auto hashed = copy_and_hash(open_source(from).get(), -1, from, "");
-      manifest.files[member.name] = {.size = hashed.bytes, .sha256 = hashed.sha256};
+      manifest.files[member.name] =
+          ManifestFile::of(copy_and_hash(open_source(from).get(), -1, from, "", Hash::Sha256), Hash::Sha256);
     }
     if (const auto earlier = find_manifest(uuid)) {
       if (*earlier != manifest)
@@ -86,7 +86,7 @@ Result<Resources> ObjectStorage::save(const fs::path& directory, const std::stri
     for_each_at_once(manifest.files, [&](const auto& file) {
       const auto& [name, saved] = file;
       objects_->put(key(uuid, name), open_source((directory / name).string()).get(), saved.size,
-                    saved.sha256);
+                    saved.sha256.value_or(""));
     });
     objects_->put(key(uuid, kManifestName), encode(manifest));
     objects_->remove(key(uuid, kUnfinished));
@@ -134,7 +134,7 @@ void ObjectStorage::read_file(const std::string& uuid, const std::string& name, 
     if (failure.error.code() != ErrorCode::NotFound) throw;
     throw_missing(from);
   }
-  check_content(from, expected, bytes, hash.finish());
+  check_content(from, expected, {.bytes = bytes, .sum = hash.finish()});
 }
 
 std::optional<Manifest> ObjectStorage::list_original(const std::string& uuid) {
@@ -149,7 +149,7 @@ std::optional<Manifest> ObjectStorage::list_original(const std::string& uuid) {
     if (name.ends_with('/'))
       manifest.directories.insert(name);
     else
-      manifest.files[name] = {.size = object.bytes, .sha256 = ""};
+      manifest.files[name] = {.size = object.bytes};
     // Here a directory is there only in names; on a disk it comes first.
     for (auto end = name.find('/'); end != std::string::npos; end = name.find('/', end + 1))
       manifest.directories.insert(name.substr(0, end + 1));

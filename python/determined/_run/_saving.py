@@ -1,0 +1,105 @@
+"""Saves checkpoints, while the trial goes on where it can.
+
+A checkpoint is written to a draft in the storage, published (hashed, synced, renamed) and only then reported. All that
+happens on a thread. What the trial waits for is the copy of its state. At most one checkpoint is on its way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import pathlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from determined._runtime_api import CheckpointStorage, Client
+from determined._trial import Snapshot
+
+logger = logging.getLogger("determined")
+
+
+@dataclasses.dataclass(frozen=True)
+class Pending:
+    """A checkpoint that is to be saved."""
+
+    uuid: str
+    batches: int
+    reason: str
+    metadata_json: str
+    """For the report."""
+    description_json: str
+    """The content of ``metadata.json``."""
+
+
+class Saver:
+    """Saves the checkpoints of one process, one after the other."""
+
+    def __init__(self, client: Client, storage: CheckpointStorage) -> None:
+        self._client = client
+        self._storage = storage
+        self._thread: threading.Thread | None = None
+        self._uuid = ""
+        self._failure: BaseException | None = None
+
+    def save(self, pending: Pending, snapshot: Snapshot, *, in_background: bool) -> None:
+        """Saves a checkpoint; with ``in_background`` it may be on its way afterwards. Call ``settled`` for the result.
+
+        The previous checkpoint must be settled.
+        """
+        self._uuid = pending.uuid
+        if not in_background:
+            self._publish(pending, self._written(pending, snapshot.write))
+        elif (write := snapshot.staged()) is not None:
+            self._start(lambda: self._publish(pending, self._written(pending, write)))
+        else:
+            draft = self._written(pending, snapshot.write)
+            self._start(lambda: self._publish(pending, draft))
+
+    def settled(self, *, wait: bool) -> str | None:
+        """The UUID of a checkpoint that has been reported since the last call. Raises what went wrong."""
+        thread = self._thread
+        if thread is not None:
+            if not wait and thread.is_alive():
+                return None
+            thread.join()
+            self._thread = None
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                self._uuid = ""
+                raise failure
+        uuid, self._uuid = self._uuid, ""
+        return uuid or None
+
+    def finish(self) -> None:
+        """Waits for what is on its way, after a failure of the trial: the next run has less to repeat."""
+        if self._thread is not None:
+            self._thread.join()
+            if self._failure is not None:
+                logger.warning("checkpoint %s was not saved: %s", self._uuid, self._failure)
+
+    def _start(self, body: Callable[[], None]) -> None:
+        def guarded() -> None:
+            try:
+                body()
+            except BaseException as error:
+                self._failure = error
+
+        self._thread = threading.Thread(target=guarded, name="checkpoint", daemon=True)
+        self._thread.start()
+
+    def _written(self, pending: Pending, write: Callable[[str], Any]) -> str:
+        self._client.begin_checkpoint(pending.uuid)
+        draft = self._storage.draft(pending.uuid)
+        try:
+            write(draft)
+            (pathlib.Path(draft) / "metadata.json").write_text(pending.description_json + "\n")
+        except BaseException:
+            self._storage.drop(draft)
+            raise
+        return draft
+
+    def _publish(self, pending: Pending, draft: str) -> None:
+        resources = self._storage.publish(pending.uuid, draft)
+        self._client.report_checkpoint(pending.uuid, pending.batches, resources, pending.metadata_json)
+        logger.info("checkpoint %s after batch %d (%s)", pending.uuid, pending.batches, pending.reason)
