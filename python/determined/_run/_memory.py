@@ -40,7 +40,7 @@ def _of_group(group: pathlib.Path) -> int | None:
         if limit == "max":
             return None
         used = int((group / "memory.current").read_text())
-        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines() if line)
         return max(0, int(limit) - used + int(stat.get("inactive_file", 0)) + int(stat.get("active_file", 0)))
     except (OSError, ValueError):
         return None

@@ -39,7 +39,8 @@ class Stage:
         self._used, former = [], self._used
         for buffer in former:
             self._buffers.setdefault(buffer.nbytes, []).append(buffer)
-        walk = Walk(self._copy)
+        objects: dict[int, Any] = {}
+        walk = Walk(self._copy, lambda found: copy.deepcopy(found, objects))
         try:
             self._check_memory(value)
             result = walk.of(value)
@@ -52,8 +53,8 @@ class Stage:
         return result
 
     def _check_memory(self, value: Any) -> None:
-        measured = Walk(lambda storage: storage)
-        measured.of(value, looks_into_objects=False)
+        measured = Walk(lambda storage: storage, lambda found: found)
+        measured.of(value)
         kept = sum(buffer.nbytes for buffers in self._buffers.values() for buffer in buffers)
         needed, free = measured.bytes - kept, _memory.available()
         if free is not None and 2 * needed > free:
@@ -75,8 +76,11 @@ def owned(value: Any) -> Any | None:
     def copied(storage: torch.UntypedStorage) -> torch.UntypedStorage:
         return torch.empty(0, dtype=torch.uint8).set_(storage).clone().untyped_storage()
 
+    def refused(found: Any) -> Any:
+        raise TypeError("its tensors are not known")
+
     try:
-        return Walk(copied).of(value, looks_into_objects=False)
+        return Walk(copied, refused).of(value)
     except _Unsuitable:
         return None
 
@@ -86,16 +90,20 @@ class _Unsuitable(Exception):
 
 
 class Walk:
-    """Copies a structure; of each storage, the copy that a function returns."""
+    """Copies a structure, with the copies of storages and of other objects that two functions return."""
 
-    def __init__(self, copy_storage: Callable[[torch.UntypedStorage], torch.UntypedStorage]) -> None:
+    def __init__(
+        self,
+        copy_storage: Callable[[torch.UntypedStorage], torch.UntypedStorage],
+        copy_object: Callable[[Any], Any],
+    ) -> None:
         self._copy_storage = copy_storage
+        self._copy_object = copy_object
         self._storages: dict[int, torch.UntypedStorage] = {}
-        self._objects: dict[int, Any] = {}
         self.bytes = 0
         """The memory of the storages so far."""
 
-    def of(self, value: Any, *, looks_into_objects: bool = True) -> Any:
+    def of(self, value: Any) -> Any:
         if isinstance(value, _UNCHANGING):
             return value
         if type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided:
@@ -103,16 +111,14 @@ class Walk:
         if type(value) in _MAPPINGS:
             result = copy.copy(value)  # with its attributes: a state_dict() has the versions of its modules there
             for key, item in value.items():
-                result[key] = self.of(item, looks_into_objects=looks_into_objects)
+                result[key] = self.of(item)
             return result
         if type(value) in (list, tuple):
-            return type(value)(self.of(item, looks_into_objects=looks_into_objects) for item in value)
+            return type(value)(self.of(item) for item in value)
         if type(value) is np.ndarray and value.dtype != object:
             return value.copy()
-        if not looks_into_objects:
-            raise _Unsuitable(f"it contains an object of {type(value).__name__}")
         try:
-            return copy.deepcopy(value, self._objects)
+            return self._copy_object(value)
         except Exception as error:
             raise _Unsuitable(f"a {type(value).__name__} in it can't be copied: {error}") from error
 
