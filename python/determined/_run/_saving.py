@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import os
 import pathlib
 import threading
 from collections.abc import Callable
@@ -53,7 +54,7 @@ class Saver:
         elif (write := snapshot.staged()) is not None:
             self._start(lambda: self._publish(pending, self._written(pending, write)))
         else:
-            draft = self._written(pending, snapshot.write)
+            draft = self._moved(pending.uuid, self._written(pending, snapshot.write))
             self._start(lambda: self._publish(pending, draft))
 
     def settled(self, *, wait: bool) -> str | None:
@@ -98,6 +99,13 @@ class Saver:
             self._storage.drop(draft)
             raise
         return draft
+
+    def _moved(self, uuid: str, draft: str) -> str:
+        """Gives a draft another name, because the trial may remember this one: TensorFlow's ``Saver`` deletes what it
+        wrote before, wherever that was."""
+        place = self._storage.draft(uuid)
+        os.rename(draft, place)
+        return place
 
     def _publish(self, pending: Pending, draft: str) -> None:
         resources = self._storage.publish(pending.uuid, draft)

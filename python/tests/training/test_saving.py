@@ -217,6 +217,17 @@ def test_a_saver_reports_what_was_written_by_either_way(tmp_path: pathlib.Path) 
     assert checkpoints(run) == [0, 1, 2, 3]
 
 
+def test_what_a_trial_wrote_itself_is_out_of_its_reach_afterwards(tmp_path: pathlib.Path) -> None:
+    places: list[str] = []
+    run, storage = slowed(ContextTrial, tmp_path, [1])
+    storage.draft = lambda uuid: DirectoryStorage.draft(storage, uuid)  # type: ignore[method-assign]
+    saver = Saver(run.client, storage)
+    saver.save(Pending("uuid", 1, "test", "{}", "{}"), Snapshot(places.append), in_background=True)
+    assert not pathlib.Path(places[0]).exists()
+    storage.may_store.set()
+    assert saver.settled(wait=True) == "uuid"
+
+
 def test_a_copy_keeps_structure_sharing_and_attributes_and_nothing_of_it_changes() -> None:
     base = torch.arange(12.0)
     module = torch.nn.BatchNorm1d(3)
