@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from determined import _native
 from determined._native import Gone as Gone
+from determined._native import available_memory as available_memory
 from determined._native import new_uuid as new_uuid
 
 
@@ -254,13 +255,6 @@ class CheckpointStorage:
     def verify(self, uuid: str) -> None:
         """Compares every file with its manifest; fails on the first that differs."""
         _native.storage_verify(self._handle, uuid)
-
-    def path(self, uuid: str) -> str | None:
-        """As :meth:`place`, after :meth:`verify`."""
-        place = self.place(uuid)
-        if place is not None:
-            self.verify(uuid)
-        return place
 
     def remove(self, uuid: str) -> None:
         _native.storage_remove(self._handle, uuid)

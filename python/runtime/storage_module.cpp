@@ -8,6 +8,7 @@
 #include "det/checkpoint/buckets/object_store.h"
 #include "det/checkpoint/guarded.h"
 #include "det/checkpoint/storage.h"
+#include "det/trial/memory.h"
 #include "runtime.h"
 
 namespace det::python {
@@ -145,6 +146,11 @@ void bucket_remove(Arguments& arguments) {
   blocking([&] { return checkpoint::guarded("", [&] { bucket.remove(key); }); });
 }
 
+PyObject* available_memory(Arguments&) {
+  const auto bytes = trial::available_memory();
+  return bytes ? to_python(*bytes) : to_python(std::nullopt);
+}
+
 PyObject* new_uuid(Arguments&) {
   return to_python(checkpoint::new_uuid());
 }
@@ -167,6 +173,7 @@ const std::vector<PyMethodDef> kStorageMethods = {
     {"bucket_text", call<bucket_text>, METH_VARARGS, nullptr},
     {"bucket_sizes", call<bucket_sizes>, METH_VARARGS, nullptr},
     {"bucket_remove", call<bucket_remove>, METH_VARARGS, nullptr},
+    {"available_memory", call<available_memory>, METH_VARARGS, nullptr},
     {"new_uuid", call<new_uuid>, METH_VARARGS, nullptr},
 };
 

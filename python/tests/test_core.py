@@ -266,3 +266,50 @@ def test_an_error_of_the_master_has_its_words(master: SmallMaster) -> None:
     with pytest.raises(errors.NotFoundException):
         connection.get("/api/v1/nothing")
     connection.close()
+
+
+def test_a_checkpoint_is_stored_while_the_script_goes_on(tmp_path: pathlib.Path) -> None:
+    with core.init(checkpoint_storage=tmp_path) as context:
+        publish, may_store = context.checkpoint._storage.publish, threading.Event()
+
+        def slow(uuid: str, draft: str) -> Any:
+            assert may_store.wait(60)
+            return publish(uuid, draft)
+
+        context.checkpoint._storage.publish = slow  # type: ignore[method-assign]
+        with context.checkpoint.store_path({"steps_completed": 1}, wait=False) as (path, first):
+            (path / "file").write_text("one")
+        assert not (tmp_path / first).exists()
+        threading.Timer(0.2, may_store.set).start()
+        with context.checkpoint.store_path({"steps_completed": 2}, wait=False) as (path, second):
+            assert (tmp_path / first / "file").read_text() == "one", "the second waits for the first"
+            (path / "file").write_text("two")
+    assert (tmp_path / second / "file").read_text() == "two", "the end of the context waits"
+    assert json.loads((tmp_path / second / "metadata.json").read_text()) == {"steps_completed": 2}
+
+
+def test_what_failed_in_the_background_is_raised_by_the_next_call(tmp_path: pathlib.Path) -> None:
+    context = core.init(checkpoint_storage=tmp_path)
+
+    def refuse(uuid: str, draft: str) -> Any:
+        raise OSError("no space left")
+
+    context.checkpoint._storage.publish = refuse  # type: ignore[method-assign]
+    for wait in (
+        context.checkpoint.wait,
+        lambda: context.checkpoint.upload(tmp_path, {"steps_completed": 1}),
+        lambda: context.checkpoint.store_path({"steps_completed": 1}).__enter__(),
+        lambda: context.__exit__(None, None, None),
+    ):
+        with context.checkpoint.store_path({"steps_completed": 1}, wait=False):
+            pass
+        with pytest.raises(OSError, match="no space left"):
+            wait()
+    context.checkpoint.wait()
+
+
+def test_an_error_in_the_block_leaves_no_draft(tmp_path: pathlib.Path) -> None:
+    context = core.init(checkpoint_storage=tmp_path)
+    with pytest.raises(ZeroDivisionError), context.checkpoint.store_path({"steps_completed": 1}):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []

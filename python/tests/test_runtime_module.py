@@ -181,7 +181,7 @@ def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path: pathlib.Path) -> None
     assert shared.save(str(source), UUID) == {"code/": 0, "code/trial.py": 0, "model.pth": 7}
     shared.restore(UUID, str(tmp_path / "target"))
     assert (tmp_path / "target" / "model.pth").read_bytes() == b"weights"
-    assert shared.path(UUID) == str(tmp_path / "shared" / "ckpts" / UUID)
+    assert shared.place(UUID) == str(tmp_path / "shared" / "ckpts" / UUID)
 
 
 def test_a_damaged_file_is_named(tmp_path: pathlib.Path) -> None:
@@ -191,7 +191,7 @@ def test_a_damaged_file_is_named(tmp_path: pathlib.Path) -> None:
     shared.save(str(tmp_path / "source"), UUID)
     (tmp_path / "shared" / "ckpts" / UUID / "model.pth").write_bytes(b"wEights")
     with pytest.raises(RuntimeError, match=r"model\.pth is damaged"):
-        shared.path(UUID)
+        shared.verify(UUID)
     with pytest.raises(FileNotFoundError, match="checkpoint other: checkpoint not found"):
         shared.restore("other", str(tmp_path / "target"))
 

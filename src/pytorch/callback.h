@@ -37,15 +37,24 @@ class DET_PYTORCH_API Callback {
   virtual void on_checkpoint_load_start(Dict& /*checkpoint*/) {}
   /// A checkpoint is assembled and about to be written; may change it.
   virtual void on_checkpoint_save_start(Dict& /*checkpoint*/) {}
-  /// The files of a checkpoint are written; may add files.
-  virtual void on_checkpoint_write_end(const std::filesystem::path& /*directory*/) {}
-  virtual void on_checkpoint_upload_end(const std::string& /*uuid*/) {}
+  /// The files of a checkpoint are written; may add files. A trial with a callback that overrides this or the
+  /// next waits until its checkpoints are stored; other trials train on meanwhile.
+  virtual void on_checkpoint_write_end(const std::filesystem::path& /*directory*/) { ignores_files_ = true; }
+  /// A checkpoint is in storage.
+  virtual void on_checkpoint_upload_end(const std::string& /*uuid*/) { ignores_storing_ = true; }
   /// This process is about to leave the trial, at its end or for a pause.
   virtual void on_trial_shutdown() {}
 
   virtual Value state_dict() { return Dict(); }
   /// Takes back what `state_dict` returned.
   virtual void load_state_dict(const Value& /*state*/) {}
+
+  /// For the engine: whether both hooks above were called before, and are not overridden.
+  bool leaves_checkpoints_alone() const { return ignores_files_ && ignores_storing_; }
+
+ private:
+  bool ignores_files_ = false;
+  bool ignores_storing_ = false;
 };
 
 using Callbacks = std::vector<std::pair<std::string, std::shared_ptr<Callback>>>;

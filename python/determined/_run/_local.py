@@ -136,8 +136,6 @@ class DirectoryStorage:
     def place(self, uuid: str) -> str | None:
         return str(self._root / uuid)
 
-    path = place
-
 
 def new_uuid() -> str:
     return str(uuid.uuid4())

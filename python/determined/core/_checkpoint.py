@@ -10,8 +10,9 @@ import os
 import pathlib
 import shutil
 import tempfile
+import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from determined import _arguments, _metrics
@@ -36,8 +37,12 @@ class DownloadMode(enum.Enum):
 
 class Storage(Protocol):
     def save(self, directory: str, uuid: str) -> Mapping[str, int]: ...
+    def draft(self, uuid: str) -> str: ...
+    def publish(self, uuid: str, draft: str) -> Mapping[str, int]: ...
+    def drop(self, draft: str) -> None: ...
+    def place(self, uuid: str) -> str | None: ...
     def restore(self, uuid: str, directory: str) -> None: ...
-    def path(self, uuid: str) -> str | None: ...
+    def verify(self, uuid: str) -> None: ...
 
 
 class CheckpointContext:
@@ -62,6 +67,8 @@ class CheckpointContext:
         self._info = info
         self._master = master
         self._unmanaged = unmanaged
+        self._background: threading.Thread | None = None
+        self._failure: BaseException | None = None
 
     def upload(
         self,
@@ -83,6 +90,7 @@ class CheckpointContext:
             RuntimeError: ``shard`` is False, and this rank is not the chief.
             FileNotFoundError: the directory does not exist.
         """
+        self.wait()
         self._check_may_save(metadata, shard)
         if not shard and ckpt_dir is None:
             raise ValueError("ckpt_dir is None; pass a directory, or shard=True if this rank has nothing to save")
@@ -93,7 +101,22 @@ class CheckpointContext:
             return self._upload_shards(ckpt_dir, metadata, selector, identifier)
         with tempfile.TemporaryDirectory(prefix="checkpoint-") as draft:
             _shards.copy_selected(ckpt_dir, draft, selector, link=True)
-            return self._commit(draft, str(uuid.uuid4()), _checked(metadata))
+            identifier = str(uuid.uuid4())
+            self._commit(draft, identifier, _checked(metadata), self._save)
+            return identifier
+
+    def wait(self) -> None:
+        """Waits until what ``store_path(…, wait=False)`` saves is stored. Raises the error if that failed.
+
+        The next checkpoint and the end of the context wait as well. Call it before you report an operation of the
+        searcher as completed: another trial may start from the checkpoint.
+        """
+        thread, self._background = self._background, None
+        if thread is not None:
+            thread.join()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     def _check_may_save(self, metadata: dict[str, Any] | None, shard: bool) -> None:
         rank = self._distributed.rank
@@ -111,8 +134,10 @@ class CheckpointContext:
         metadata: dict[str, Any] | None,
         selector: Selector | None,
         identifier: str,
+        *,
+        wait: bool = True,
     ) -> str:
-        """All ranks copy into one draft that all can see; then the chief saves it."""
+        """All ranks copy into one draft that all can see; then the chief saves it, with ``wait=False`` alone."""
         dist = self._distributed
         draft: str | None = dist.broadcast(self._shared_draft(identifier) if dist.rank == 0 else None)
         if draft is None:
@@ -137,14 +162,23 @@ class CheckpointContext:
             except OSError as error:
                 problem = f"rank {dist.rank}: {error}"
             problems = [text for text in dist.allgather(problem) if text]
-        try:
-            if dist.rank == 0 and not problems:
-                with _reason(problems):
-                    self._commit(draft, identifier, together)
+        complete = draft
+
+        def commit() -> None:
+            try:
+                self._commit(complete, identifier, together, self._save)
+            finally:
+                shutil.rmtree(complete, ignore_errors=True)
+
+        if dist.rank == 0 and problems:
+            shutil.rmtree(draft, ignore_errors=True)
+        elif dist.rank == 0 and not wait:
+            self._start(commit)
+        elif dist.rank == 0:
+            with _reason(problems):
+                commit()
+        if wait:
             problems = dist.broadcast(problems)
-        finally:
-            if dist.rank == 0:
-                shutil.rmtree(draft, ignore_errors=True)
         if problems:
             raise ValueError(f"the checkpoint was not saved: {'; '.join(problems)}")
         return identifier
@@ -183,21 +217,36 @@ class CheckpointContext:
             if error.status_code != 501:  # an older master does not know the call
                 raise
 
-    def _commit(self, draft: str, identifier: str, metadata: dict[str, Any]) -> str:
+    def _start(self, body: Callable[[], None]) -> None:
+        def guarded() -> None:
+            try:
+                body()
+            except BaseException as error:
+                self._failure = error
+
+        self._background = threading.Thread(target=guarded, name="checkpoint")
+        self._background.start()
+
+    def _save(self, directory: str, identifier: str) -> Mapping[str, int]:
+        self._begin(identifier)
+        return self._storage.save(directory, identifier)
+
+    def _commit(
+        self,
+        draft: str,
+        identifier: str,
+        metadata: dict[str, Any],
+        store: Callable[[str, str], Mapping[str, int]],
+    ) -> None:
         text = _metrics.to_json(metadata, "metadata")
         described = pathlib.Path(draft) / _shards.DESCRIPTION
         described.unlink(missing_ok=True)  # another checkpoint's; it may be a link to the user's own file
         described.write_text(text + "\n")
-        self._begin(identifier)
-        resources = self._storage.save(draft, identifier)
+        resources = store(draft, identifier)
         if self._master is None or self._info is None:
-            logger.info(
-                "checkpoint %s of step %s in %s",
-                identifier,
-                metadata["steps_completed"],
-                self._storage.path(identifier),
-            )
-            return identifier
+            place = self._storage.place(identifier)
+            logger.info("checkpoint %s of step %s in %s", identifier, metadata["steps_completed"], place)
+            return
         self._master.post(
             "/api/v1/checkpoints",
             {
@@ -210,12 +259,13 @@ class CheckpointContext:
             },
         )
         logger.info("checkpoint %s of step %s", identifier, metadata["steps_completed"])
-        return identifier
 
     @contextlib.contextmanager
-    def store_path(self, metadata: dict[str, Any], *, shard: bool = False) -> Iterator[tuple[pathlib.Path, str]]:
+    def store_path(
+        self, metadata: dict[str, Any], *, shard: bool = False, wait: bool = True
+    ) -> Iterator[tuple[pathlib.Path, str]]:
         """A context manager with a directory to write into; saves it as a checkpoint when the block ends without an
-        error.
+        error. With ``wait=False`` training goes on while the files are hashed, synced and reported: see :meth:`wait`.
 
         Example::
 
@@ -224,17 +274,32 @@ class CheckpointContext:
 
         Raises: as :meth:`upload`.
         """
+        self.wait()
         self._check_may_save(metadata, shard)
         # The id must be known before anything is written.
         identifier = str(uuid.uuid4())
-        with tempfile.TemporaryDirectory(prefix="checkpoint-") as directory:
-            if shard and self._distributed.size > 1:
-                fixed = self._distributed.broadcast(identifier)
+        if shard and self._distributed.size > 1:
+            fixed = self._distributed.broadcast(identifier)
+            with tempfile.TemporaryDirectory(prefix="checkpoint-") as directory:
                 yield pathlib.Path(directory), fixed
-                self._upload_shards(directory, metadata, None, fixed)
-            else:
-                yield pathlib.Path(directory), identifier
-                self._commit(directory, identifier, _checked(metadata))
+                self._upload_shards(directory, metadata, None, fixed, wait=wait)
+            return
+        self._begin(identifier)
+        draft = self._storage.draft(identifier)
+        try:
+            yield pathlib.Path(draft), identifier
+        except BaseException:
+            self._storage.drop(draft)
+            raise
+        checked = _checked(metadata)
+
+        def commit() -> None:
+            self._commit(draft, identifier, checked, lambda place, name: self._storage.publish(name, place))
+
+        if wait:
+            commit()
+        else:
+            self._start(commit)
 
     @contextlib.contextmanager
     def restore_path(
@@ -251,8 +316,7 @@ class CheckpointContext:
         """
         _check_storage_id(storage_id)
         mode = _arguments.choice(DownloadMode, download_mode, "download_mode")
-        place = self._storage.path(storage_id)
-        if place is not None:
+        if self._storage.place(storage_id) is not None:
             with self._files_of(storage_id) as source:
                 if selector is None:
                     yield pathlib.Path(source)
@@ -337,10 +401,11 @@ class CheckpointContext:
     @contextlib.contextmanager
     def _files_of(self, storage_id: str) -> Iterator[str]:
         """A context manager with the directory of a checkpoint, or of a temporary copy."""
-        place = self._storage.path(storage_id)
+        place = self._storage.place(storage_id)
         if place is not None:
             if not pathlib.Path(place).is_dir():
                 raise FileNotFoundError(f"checkpoint {storage_id} is not in storage: there is no {place}")
+            self._storage.verify(storage_id)
             yield place
             return
         with tempfile.TemporaryDirectory(prefix="checkpoint-") as whole:
@@ -353,7 +418,7 @@ class CheckpointContext:
             answer = self._master.get(f"/api/v1/checkpoints/{storage_id}")
             return dict(answer["checkpoint"]["metadata"])
         _check_storage_id(storage_id)
-        place = self._storage.path(storage_id)
+        place = self._storage.place(storage_id)
         file = pathlib.Path(place or "") / "metadata.json"
         if place is None or not file.is_file():
             raise FileNotFoundError(f"checkpoint {storage_id} is not in storage")
@@ -369,7 +434,7 @@ class CheckpointContext:
             self._master.delete("/api/v1/checkpoints", {"checkpointUuids": [storage_id]})
             return
         _check_storage_id(storage_id)
-        place = self._storage.path(storage_id)
+        place = self._storage.place(storage_id)
         if place is None or not pathlib.Path(place).is_dir():
             raise FileNotFoundError(f"checkpoint {storage_id} is not in storage")
         shutil.rmtree(place)

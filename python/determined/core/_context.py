@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
 import logging
 import os
 import pathlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -89,6 +90,8 @@ class Context:
         try:
             if isinstance(error, InvalidHP):
                 self._refuse(error)
+            with _unless(error):
+                self.checkpoint.wait()
         finally:
             self.close()
         if isinstance(error, errors.GoneException):
@@ -142,6 +145,17 @@ class Context:
             self._master.close()
         if self._owns_distributed:
             self.distributed.close()
+
+
+@contextlib.contextmanager
+def _unless(error: BaseException | None) -> Iterator[None]:
+    """Only logs what fails inside if there is an error already."""
+    try:
+        yield
+    except Exception as other:
+        if error is None:
+            raise
+        logger.warning("a checkpoint was not saved: %s", other)
 
 
 def init(

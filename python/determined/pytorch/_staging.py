@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from determined._run import _memory
-
 logger = logging.getLogger("determined.pytorch")
 
 _UNCHANGING = (type(None), bool, int, float, complex, str, bytes, np.generic, torch.dtype, torch.device, torch.Size)
@@ -53,10 +51,12 @@ class Stage:
         return result
 
     def _check_memory(self, value: Any) -> None:
+        from determined import _runtime
+
         measured = Walk(lambda storage: storage, lambda found: found)
         measured.of(value)
         kept = sum(buffer.nbytes for buffers in self._buffers.values() for buffer in buffers)
-        needed, free = measured.bytes - kept, _memory.available()
+        needed, free = measured.bytes - kept, _runtime.available_memory()
         if free is not None and 2 * needed > free:
             raise _Unsuitable(f"a copy of its state needs {needed / 1e6:.0f} MB more, {free / 1e6:.0f} MB are free")
 

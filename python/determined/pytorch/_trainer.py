@@ -362,11 +362,11 @@ class _PathStorage(DirectoryStorage):
     """A directory of checkpoints; a checkpoint may also be given by its path."""
 
     def holds(self, uuid: str) -> bool:
-        place = self.path(uuid)
+        place = self.place(uuid)
         return place is not None and os.path.isdir(place)
 
-    def path(self, uuid: str) -> str | None:
-        return uuid if os.path.isdir(uuid) else super().path(uuid)
+    def place(self, uuid: str) -> str | None:
+        return uuid if os.path.isdir(uuid) else super().place(uuid)
 
 
 def _run(

@@ -40,7 +40,7 @@ def variables(it: Run) -> dict[str, Any]:
 
 
 def files_of(it: Run) -> pathlib.Path:
-    place = it.storage.path(it.newest_checkpoint() or "")
+    place = it.storage.place(it.newest_checkpoint() or "")
     assert place is not None
     return pathlib.Path(place)
 

@@ -93,7 +93,7 @@ def test_callbacks_hear_of_workloads_epochs_and_checkpoints_and_keep_their_state
         ("end", None),
     ]
     assert expected == EVENTS
-    place = second.storage.path(second.newest_checkpoint() or "")
+    place = second.storage.place(second.newest_checkpoint() or "")
     assert place is not None and (pathlib.Path(place) / "note.txt").read_text() == "12"
 
 
@@ -231,7 +231,7 @@ def test_the_tuning_of_data_is_off_unless_the_data_set_enables_it(tmp_path: path
 
 def saved(it: Run, **description: Any) -> pathlib.Path:
     """A checkpoint as it is after its download, with the source of the trials here."""
-    place = pathlib.Path(it.storage.path(it.newest_checkpoint() or "") or "")
+    place = pathlib.Path(it.storage.place(it.newest_checkpoint() or "") or "")
     (place / "code").mkdir()
     shutil.copy(trials.__file__, place / "code")
     described = {"framework": "tensorflow-2.15.1", "format": "saved_weights", **description}

@@ -101,7 +101,7 @@ def test_another_trials_model_is_taken_with_its_statistics_and_without_optimizer
 
 def test_a_checkpoint_is_one_of_tensorflow(tmp_path: pathlib.Path) -> None:
     it = run(NewTrial, tmp_path, 5)
-    place = it.storage.path(it.newest_checkpoint() or "")
+    place = it.storage.place(it.newest_checkpoint() or "")
     assert place is not None
     path = v1.train.latest_checkpoint(place)
     assert path == f"{place}/model-5"

@@ -51,7 +51,7 @@ def test_a_checkpoint_comes_back_as_it_was_whatever_its_names(
     uuid = _runtime.new_uuid()
     resources = place.save(str(source), uuid)
     assert resources["code/model_def.py"] == 7 and resources["code/empty/"] == 0
-    assert place.path(uuid) is None, "there is no place to read in"
+    assert place.place(uuid) is None, "there is no place to read in"
     place.restore(uuid, str(tmp_path / "back"))
     assert files(tmp_path / "back") == files(source)
     below = Bucket(section, f"team/a b+ü/{uuid}").sizes()

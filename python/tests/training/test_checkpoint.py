@@ -66,7 +66,7 @@ def context() -> CheckpointLoadContext:
 def saved(run: Run) -> pathlib.Path:
     uuid = run.newest_checkpoint()
     assert uuid
-    return pathlib.Path(run.storage.path(uuid) or "")
+    return pathlib.Path(run.storage.place(uuid) or "")
 
 
 def test_the_state_file_has_the_four_documented_keys(tmp_path: pathlib.Path) -> None:

@@ -14,7 +14,6 @@ import torch
 from harness import Run, train
 from trials import ContextTrial, EverythingTrial
 
-from determined._run import _memory
 from determined._run._local import DirectoryStorage
 from determined._run._saving import Pending, Saver
 from determined._trial import Snapshot
@@ -187,7 +186,7 @@ def test_without_memory_for_a_copy_training_waits_until_the_files_are_written(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    monkeypatch.setattr(_memory, "available", lambda: 10)
+    monkeypatch.setattr("determined._runtime.available_memory", lambda: 10)
     run = train(EverythingTrial, tmp_path / "a", 20, config=CONFIG)
     assert "training waits until the checkpoint is written: a copy of its state needs" in caplog.text
     monkeypatch.undo()
@@ -268,27 +267,6 @@ def test_what_cannot_be_copied_is_said(caplog: pytest.LogCaptureFixture) -> None
     caplog.set_level("INFO")
     assert _staging.Stage().copy_of({"lock": threading.Lock()}) is None
     assert "a lock in it can't be copied" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("limit", "current", "stat", "free"),
-    [
-        ("max", "5", "", None),
-        ("1000", "400", "anon 300\ninactive_file 60\nactive_file 30", 690),
-        ("1000", "1200", "", 0),
-    ],
-)
-def test_a_control_group_has_memory_left(
-    limit: str, current: str, stat: str, free: int | None, tmp_path: pathlib.Path
-) -> None:
-    for name, text in (("max", limit), ("current", current), ("stat", stat)):
-        (tmp_path / f"memory.{name}").write_text(text + "\n")
-    assert _memory._of_group(tmp_path) == free
-
-
-def test_a_group_without_limits_says_nothing(tmp_path: pathlib.Path) -> None:
-    assert _memory._of_group(tmp_path) is None
-    assert _memory.available() is None or _memory.available() > 0  # type: ignore[operator]
 
 
 def test_damage_is_named_although_the_files_are_read_at_the_same_time(tmp_path: pathlib.Path) -> None:

@@ -102,12 +102,12 @@ Dict Engine::Parts::own_state() {
   return mine;
 }
 
-void Engine::save(const std::filesystem::path& directory, const SavedLoop& loop,
-                  const std::function<void()>& describe) {
+void Engine::collect(const SavedLoop& loop) {
   auto& p = *parts_;
   const Untouched untouched(p.on_gpu());
   p.note(c10::str("saving after batch ", p.trained));
-  CheckpointFiles files;
+  auto& files = p.files;
+  files = {};
   files.rest["format"] = 1;
   files.rest["loop"] = to_dict(loop);
   files.rest["workloads"] = p.workloads;
@@ -118,9 +118,29 @@ void Engine::save(const std::filesystem::path& directory, const SavedLoop& loop,
   files.state = user_state(p.own);
   files.state["callbacks"] = mine.at("callbacks");
   p.call(&Callback::on_checkpoint_save_start, files.state);
-  write_checkpoint(directory, files);
+}
+
+void Engine::write(const std::filesystem::path& directory, const std::function<void()>& describe) {
+  auto& p = *parts_;
+  const Untouched untouched(p.on_gpu());
+  write_checkpoint(directory, std::exchange(p.files, {}));
   describe();
   p.call(&Callback::on_checkpoint_write_end, directory);
+}
+
+std::function<void(const std::filesystem::path&)> Engine::staged(std::optional<std::int64_t> free) {
+  auto& p = *parts_;
+  auto copies = p.stage.copy_of({p.files.state, p.files.rest}, free);
+  if (!copies) return {};
+  p.files = {};
+  return [state = (*copies)[0].dict(), rest = (*copies)[1].dict()](const std::filesystem::path& directory) {
+    write_checkpoint(directory, {.state = state, .rest = rest});
+  };
+}
+
+bool Engine::saves_in_background() const {
+  return std::ranges::all_of(parts_->callbacks,
+                             [](const auto& entry) { return entry.second->leaves_checkpoints_alone(); });
 }
 
 void Engine::contribute() {

@@ -53,11 +53,19 @@ class Engine {
                                  const std::string& uuid, bool weights_only);
   Trained train(std::int64_t batches);
   Numbers validate();
+  /// Collects the state of all ranks, which is then written by one of the next two.
+  void collect(const SavedLoop& loop);
   /// Writes state-dict.pth and trial-state.pth; `describe` adds what is not the engine's before callbacks see
   /// it.
-  void save(const std::filesystem::path& directory, const SavedLoop& loop,
-            const std::function<void()>& describe);
-  void contribute();                     ///< What the other ranks do while rank 0 saves.
+  void write(const std::filesystem::path& directory, const std::function<void()>& describe);
+  /// Copies the state. Returns what writes the copy, on any thread and while the trial goes on, until the
+  /// next `collect`. Nothing where there is no memory for it: `free` is how many bytes there still are, if
+  /// known.
+  std::function<void(const std::filesystem::path&)> staged(std::optional<std::int64_t> free);
+  /// Whether the trial may go on before a checkpoint is stored: no callback has a part in saving. That is
+  /// known after the first checkpoint.
+  bool saves_in_background() const;
+  void contribute();                     ///< What the other ranks do while rank 0 collects.
   void stored(const std::string& uuid);  ///< The checkpoint is in storage.
   void close();
   /// The same after a failure, which is what will be told: whatever fails now is not.

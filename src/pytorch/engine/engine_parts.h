@@ -3,6 +3,8 @@
 #include "det/pytorch/engine/collector.h"
 #include "det/pytorch/engine/context_parts.h"
 #include "det/pytorch/engine/engine.h"
+#include "det/pytorch/files/checkpoint_files.h"
+#include "det/pytorch/files/stage.h"
 #include "det/pytorch/ranks/exchange.h"
 #include "det/pytorch/ranks/stacks.h"
 #include "det/pytorch/ranks/watch.h"
@@ -45,6 +47,8 @@ struct Engine::Parts {
   Ranks* ranks;
   std::unique_ptr<TrialBase> trial;
   Callbacks callbacks;
+  CheckpointFiles files;  ///< Collected and not written yet.
+  Stage stage;
   std::int64_t trained = 0;
   std::int64_t workloads = 0;
   std::int64_t records = 0;  ///< Of the newest workload.

@@ -22,7 +22,8 @@ class EngineTest : public ::testing::Test {
   fs::path save(Engine& engine, std::int64_t trained, const char* name) {
     const auto directory = root_ / name;
     fs::create_directory(directory);
-    engine.save(directory, {.batches_trained = trained, .searcher_metric = 0.25}, [] {});
+    engine.collect({.batches_trained = trained, .searcher_metric = 0.25});
+    engine.write(directory, [] {});
     return directory;
   }
 

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
-#include "det/checkpoint/scratch.h"
 #include "det/pytorch/engine/process.h"
 #include "det/pytorch/program/output.h"
+#include "det/trial/memory.h"
 #include "det/version.h"
 
 namespace det::pytorch {
@@ -42,10 +41,9 @@ bool better(std::optional<double> left, double right, bool smaller_is_better) {
   return smaller_is_better ? *left < right : *left > right;
 }
 
-void write_text(const fs::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text << '\n';
-  if (!file.flush()) throw LoopFailure(Error(ErrorCode::ResourceExhausted, "cannot write " + path.string()));
+/// What a trial does while a checkpoint is on its way. All other actions need it to be stored.
+bool goes_on_while_saving(const trial::Action& action) {
+  return std::holds_alternative<trial::Train>(action) || std::holds_alternative<trial::Validate>(action);
 }
 
 }  // namespace
@@ -53,7 +51,8 @@ void write_text(const fs::path& path, const std::string& text) {
 Loop::Loop(Parts parts)
     : p_(std::move(parts)),
       config_(must(trial::loop_config(p_.job.config,
-                                      p_.job.environment.hparams.get<std::int64_t>("global_batch_size")))) {}
+                                      p_.job.environment.hparams.get<std::int64_t>("global_batch_size")))),
+      saver_(p_.master, p_.storage, p_.log) {}
 
 void Loop::start() {
   const auto loop = start_engine(p_.job, p_.engine, p_.storage);
@@ -75,16 +74,33 @@ void Loop::start() {
 }
 
 void Loop::run() {
-  while (step()) {
+  try {
+    while (step()) {
+    }
+  } catch (...) {
+    saver_.finish();
+    throw;
   }
 }
 
-bool Loop::step() {
+trial::Action Loop::next() {
   const trial::Wishes wishes{.lengths = lengths_,
                              .closed = closed_,
                              .preempt = must(p_.master.preempt_requested()),
                              .stop_requested = p_.engine.stop_requested()};
-  const auto action = trial::next_action(config_, state_, wishes);
+  return trial::next_action(config_, state_, wishes);
+}
+
+void Loop::settle(bool wait) {
+  const auto uuid = saver_.settled(wait);
+  if (!uuid) return;
+  tell({.kind = Order::Kind::Stored, .uuid = *uuid});
+  p_.engine.stored(*uuid);
+}
+
+bool Loop::step() {
+  const auto action = next();
+  settle(!goes_on_while_saving(action));
   if (const auto* chunk = std::get_if<trial::Train>(&action))
     train(chunk->batches);
   else if (std::holds_alternative<trial::Validate>(action))
@@ -156,27 +172,39 @@ void Loop::save(trial::CheckpointReason reason) {
   reported["framework"] = std::string("torch-") + torch_version();
   reported["format"] = "pickle";
   reported["determined_version"] = DET_VERSION;
-  checkpoint::Resources resources;
-  {
-    const Scratch scratch("checkpoint");
-    p_.engine.save(scratch.path(), saved(), [&] {
-      json::object load;
-      load["trial_type"] = "PyTorchTrial";
-      load["language"] = "c++";
-      load["trial_cls_spec"] = p_.job.config.entrypoint;
-      load["experiment_config"] = p_.job.config.document;
-      load["hparams"] = *json::parse(p_.job.environment.hparams.json());
-      write_text(scratch.path() / "load_data.json", json::pretty(load, 2));
-      p_.source.write(scratch.path() / "code");
-    });
-    write_text(scratch.path() / "metadata.json", json::serialize(described(reported)));
-    must(p_.master.begin_checkpoint(uuid));
-    resources = must(p_.storage.save(scratch.path(), uuid));
+  PendingCheckpoint pending{.uuid = uuid,
+                            .batches = state_.batches_trained,
+                            .reason = name_of(reason),
+                            .metadata = reported,
+                            .description = described(reported)};
+  p_.engine.collect(saved());
+  const bool in_background = p_.engine.saves_in_background() && goes_on_while_saving(next());
+  if (in_background) {
+    if (auto write = p_.engine.staged(trial::available_memory())) {
+      saver_.save_in_background(std::move(pending), [this, write](const fs::path& directory) {
+        write(directory);
+        describe(directory);
+      });
+      return;
+    }
+    p_.log(
+        "training waits until the checkpoint is written: there is too little memory for a copy of its state");
   }
-  must(p_.master.report_checkpoint(uuid, state_.batches_trained, resources, reported));
-  p_.log(fmt::format("checkpoint {} after batch {} ({})", uuid, state_.batches_trained, name_of(reason)));
-  tell({.kind = Order::Kind::Stored});
-  p_.engine.stored(uuid);
+  saver_.save(std::move(pending), [this](const fs::path& directory) {
+    p_.engine.write(directory, [&] { describe(directory); });
+  });
+  settle(true);
+}
+
+void Loop::describe(const fs::path& directory) const {
+  json::object load;
+  load["trial_type"] = "PyTorchTrial";
+  load["language"] = "c++";
+  load["trial_cls_spec"] = p_.job.config.entrypoint;
+  load["experiment_config"] = p_.job.config.document;
+  load["hparams"] = *json::parse(p_.job.environment.hparams.json());
+  write_line(directory / "load_data.json", json::pretty(load, 2));
+  p_.source.write(directory / "code");
 }
 
 json::object Loop::described(json::object reported) const {

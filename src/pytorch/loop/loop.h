@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "det/pytorch/engine/failure.h"
 #include "det/pytorch/loop/job.h"
 #include "det/pytorch/loop/master.h"
+#include "det/pytorch/loop/saver.h"
 #include "det/pytorch/ranks/follower.h"
 #include "det/trial/plan.h"
 
@@ -41,6 +43,9 @@ class Loop {
 
  private:
   bool step();
+  trial::Action next();
+  /// Tells all ranks of a checkpoint that is stored now.
+  void settle(bool wait);
   void train(std::int64_t batches);
   void validate();
   void save(trial::CheckpointReason reason);
@@ -50,6 +55,8 @@ class Loop {
   bool waited_to_go_on();
   void report_state(const char* state);
   void tell(const Order& order);
+  /// Adds what is needed to build the trial again.
+  void describe(const std::filesystem::path& directory) const;
   json::object described(json::object reported) const;
   SavedLoop saved() const;
 
@@ -60,6 +67,7 @@ class Loop {
   std::vector<std::int64_t> lengths_;
   bool closed_ = false;
   std::string reported_state_;
+  Saver saver_;
 };
 
 }  // namespace det::pytorch

@@ -1,7 +1,9 @@
 #include "det/pytorch/ranks/follower.h"
 
 #include <charconv>
+#include <exception>
 #include <filesystem>
+#include <future>
 
 #include "det/checkpoint/scratch.h"
 #include "det/pytorch/engine/failure.h"
@@ -24,7 +26,7 @@ std::string Order::text() const {
   for (const auto& [known, name] : kNames)
     if (known == kind) word = name;
   if (kind == Kind::Train) word += " " + std::to_string(batches);
-  if (kind == Kind::Checkpoint) word += " " + uuid;
+  if (kind == Kind::Checkpoint || kind == Kind::Stored) word += " " + uuid;
   return word;
 }
 
@@ -49,7 +51,23 @@ std::optional<SavedLoop> start_engine(const Job& job, Engine& engine, checkpoint
   std::optional<Scratch> scratch;
   if (uuid) {
     directory = storage.path(*uuid);
-    if (directory->empty()) {
+    if (!directory->empty()) {
+      // Compared with what was saved while it is read. Damage explains whatever else fails; once on each
+      // machine.
+      std::future<Result<checkpoint::Resources>> verified;
+      if (job.environment.local_rank == 0)
+        verified = std::async(std::launch::async, [&] { return storage.verify(*uuid); });
+      std::optional<SavedLoop> loop;
+      std::exception_ptr failure;
+      try {
+        loop = engine.start(directory, *uuid, job.warm_start);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      if (verified.valid()) must(verified.get());
+      if (failure) std::rethrow_exception(failure);
+      return loop;
+    } else {
       scratch.emplace("checkpoint");
       if (auto restored = storage.restore(*uuid, scratch->path()); !restored)
         throw LoopFailure(std::move(restored).error());
@@ -68,12 +86,8 @@ void follow_chief(const Job& job, Engine& engine, checkpoint::Storage& storage, 
     switch (order.kind) {
       case Order::Kind::Train: engine.train(order.batches); break;
       case Order::Kind::Validate: engine.validate(); break;
-      case Order::Kind::Checkpoint:
-        engine.contribute();
-        ranks.announce("");  // it is in storage
-        engine.stored(order.uuid);
-        continue;
-      case Order::Kind::Stored: continue;
+      case Order::Kind::Checkpoint: engine.contribute(); continue;
+      case Order::Kind::Stored: engine.stored(order.uuid); continue;
       case Order::Kind::Wait: continue;
       case Order::Kind::Exit: return;
     }

@@ -143,7 +143,8 @@ std::unique_ptr<Engine> engine_of(Ranks& ranks, std::int64_t aggregation) {
 void save_on_all(Engine& engine, Ranks& ranks, const fs::path& directory, std::int64_t trained) {
   if (ranks.place().rank == 0) {
     fs::create_directory(directory);
-    engine.save(directory, {.batches_trained = trained}, [] {});
+    engine.collect({.batches_trained = trained});
+    engine.write(directory, [] {});
   } else {
     engine.contribute();
   }
@@ -216,7 +217,8 @@ TEST_F(RanksTest, OneRankGoesOnFromACheckpointOfTwoAndIsToldOfHowManyItIs) {
     if (!loop || loop->batches_trained != 4 || loop->slots != 2) return 1;
     one->train(2);
     fs::create_directory(root_ / "one");
-    one->save(root_ / "one", {.batches_trained = 6}, [] {});
+    one->collect({.batches_trained = 6});
+    one->write(root_ / "one", [] {});
     auto again = testing::engine<NoisyTrial>(testing::environment());
     return again->start(root_ / "one", "one", false)->slots == 1 ? 0 : 2;
   });
@@ -224,7 +226,7 @@ TEST_F(RanksTest, OneRankGoesOnFromACheckpointOfTwoAndIsToldOfHowManyItIs) {
 }
 
 TEST_F(RanksTest, AnOptimizerThatIsSteppedWithoutTheExchangeIsRefusedWhenTheTrialIsSaved) {
-  const auto statuses = together(2, [this](Ranks& ranks) {
+  const auto statuses = together(2, [](Ranks& ranks) {
     auto engine = engine_of(ranks, 1);
     engine->start({}, "", false);
     ranks.watch().note("testing");
@@ -236,7 +238,7 @@ TEST_F(RanksTest, AnOptimizerThatIsSteppedWithoutTheExchangeIsRefusedWhenTheTria
       return 0;
     }
     try {
-      engine->save(root_, {}, [] {});
+      engine->collect({});
     } catch (const UsageError& error) {
       return std::string(error.what()).find("on rank 1 differ") != std::string::npos ? 7 : 8;
     }
