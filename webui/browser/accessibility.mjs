@@ -1,7 +1,22 @@
 // What everyone needs of a page: names for what can be used, one title, text that can be read.
 
-/** What is wrong with the page as it is now: sentences, none if all is well. */
-export const accessibilityProblems = (page) => page.evaluate(inPage);
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What is wrong with the page as it is now: sentences, none if all is well. Checked by axe-core and by rules of our own. */
+export async function accessibilityProblems(page) {
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe); // not by a <script>, which the pages forbid
+  return [...(await page.evaluate(inPage)), ...(await page.evaluate(violations))];
+}
+
+/** What WCAG 2.2, levels A and AA, forbids, as far as axe-core finds it. */
+async function violations() {
+  const levels = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+  const found = await window.axe.run(document, { runOnly: levels, resultTypes: ["violations"] });
+  return found.violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `axe ${id}: ${help}: ${html.slice(0, 120)}`));
+}
 
 function inPage() {
   const problems = [];

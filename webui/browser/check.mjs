@@ -15,6 +15,7 @@ import { frame } from "./frame.mjs";
 import { groups } from "./groups.mjs";
 import { hooks } from "./hooks.mjs";
 import { start } from "./harness.mjs";
+import { keyboard } from "./keyboard.mjs";
 import { list } from "./list.mjs";
 import { machines } from "./machines.mjs";
 import { live } from "./live.mjs";
@@ -38,7 +39,7 @@ const [base, factsFile, pictures] = process.argv.slice(2);
 assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory for screenshots]");
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
-const parts = { frame, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, people };
+const parts = { frame, keyboard, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, people };
 // Where roles are enforced, an engine gives the machines, nothing was trained, several metrics count, or there are several: other masters.
 const elsewhere = { roles, machines, first, takeover, pareto };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);

@@ -44,7 +44,7 @@ export async function hooks({ page, open, become, text, done, expectRefusals }, 
   await dialog.getByRole("button", { name: "OK" }).click();
   await dialog.waitFor({ state: "detached" });
 
-  await page.getByRole("button", { name: "Change the URL of walked hook" }).click();
+  await page.getByRole("button", { name: "Edit the URL of walked hook" }).click();
   await dialog.getByLabel("URL").fill("http://127.0.0.1:9/nobody");
   await dialog.getByRole("button", { name: "Save" }).click();
   await dialog.waitFor({ state: "detached" });

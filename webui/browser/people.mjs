@@ -27,7 +27,7 @@ export async function people({ base, page, open, text, done, expectRefusals }) {
   await page.getByRole("button", { name: "Create" }).click();
   await users.getByText("walker").waitFor();
   await done("an administrator creates a user");
-  await users.locator("tr", { hasText: "walker" }).getByRole("button", { name: "Set the password of walker" }).click();
+  await users.locator("tr", { hasText: "walker" }).getByRole("button", { name: "Set password of walker" }).click();
   const set = page.getByRole("dialog").getByRole("button", { name: "Set", exact: true });
   assert(await set.isDisabled(), "an empty password is none");
   await page.getByLabel("New password").fill("second steps");

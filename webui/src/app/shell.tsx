@@ -6,8 +6,10 @@ import { Icon, type IconName } from "../components/icons";
 import { useRights } from "../components/people/me";
 import { pathOf, titleOf, type View } from "../components/address/paths";
 import type { Permission } from "../components/people/rights";
-import { Link } from "../components/address/route";
+import { go, Link } from "../components/address/route";
 import { setTheme, useDark } from "../components/theme";
+import { Keyboard } from "./keyboard";
+import type { Command } from "./palette";
 
 interface Entry {
   readonly to: View;
@@ -47,6 +49,19 @@ function ClusterMessage() {
   );
 }
 
+/** Where one can go, and what one can do on every page. */
+const commandsOf = (pages: readonly Entry[], onLogOut: () => void): readonly Command[] => [
+  ...pages.map(({ to, text }) => ({ name: text, kind: "Page", run: () => go(to) })),
+  { name: "Cluster usage", kind: "Page", words: "slot-hours cost", run: () => go({ page: "cluster", tab: "usage" }) },
+  { name: "Master log", kind: "Page", run: () => go({ page: "cluster", tab: "logs" }) },
+  ...(["light", "dark", "system"] as const).map((theme) => ({
+    name: theme === "system" ? "Theme of the system" : theme === "dark" ? "Dark theme" : "Light theme",
+    kind: "Colors",
+    run: () => setTheme(theme),
+  })),
+  { name: "Log out", kind: "Session", words: "sign out", run: onLogOut },
+];
+
 /** What is around every page: where one can go, who one is, and the page's title. */
 export function Shell(props: { view: View; user: User; cluster: string; onLogOut: () => void; children: ReactNode }) {
   const { view, user, cluster } = props;
@@ -61,6 +76,8 @@ export function Shell(props: { view: View; user: User; cluster: string; onLogOut
   const page = pathOf("tab" in view ? ({ ...view, tab: "overview" } as View) : view);
   // Who uses the keyboard or listens goes on at the top of a new page; another tab of it is no new page.
   const [open, setOpen] = useState(false);
+  const [asks, setAsks] = useState(false);
+  const pages = entries.filter(({ only }) => only === undefined || may(only));
   useEffect(() => setOpen(false), [page]);
   useEffect(() => {
     if (!first.current) content.current?.focus({ preventScroll: true });
@@ -79,17 +96,18 @@ export function Shell(props: { view: View; user: User; cluster: string; onLogOut
           Menu
         </button>
         <nav id="pages" className={open ? "open" : undefined} aria-label="Pages">
-          {entries
-            .filter(({ only }) => only === undefined || may(only))
-            .map((entry) => (
-              <Link key={entry.text} to={entry.to} current={entry.pages.includes(view.page)}>
-                <Icon name={entry.icon} />
-                <span>{entry.text}</span>
-              </Link>
-            ))}
+          {pages.map((entry) => (
+            <Link key={entry.text} to={entry.to} current={entry.pages.includes(view.page)}>
+              <Icon name={entry.icon} />
+              <span>{entry.text}</span>
+            </Link>
+          ))}
         </nav>
         <div className="who">
           <span title={`Logged in${may("ADMINISTRATE_USER") ? " as administrator" : ""}`}>{user.displayName || user.username}</span>
+          <button type="button" className="bare" aria-label="Commands" title="Commands (Ctrl K)" onClick={() => setAsks(true)}>
+            <Icon name="search" />
+          </button>
           <button
             type="button"
             className="bare"
@@ -108,6 +126,7 @@ export function Shell(props: { view: View; user: User; cluster: string; onLogOut
         <ClusterMessage />
         {props.children}
       </div>
+      <Keyboard commands={commandsOf(pages, props.onLogOut)} opened={asks} onClose={() => setAsks(false)} />
     </div>
   );
 }

@@ -74,7 +74,7 @@ function PolicyPanel({ at, kind, where, changes }: PoliciesProps & { kind: Kind 
         changes &&
         loaded.status === "loaded" && (
           <>
-            <button type="button" aria-label={`Edit policy: ${title}`} onClick={() => setEdits(true)}>
+            <button type="button" aria-label={`${yaml === "" ? "Set" : "Edit"} policy: ${title}`} onClick={() => setEdits(true)}>
               {yaml === "" ? "Set policy" : "Edit"}
             </button>
             {yaml !== "" && (

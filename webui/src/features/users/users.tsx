@@ -107,7 +107,7 @@ function Users() {
         id: "password",
         title: "",
         cell: (user) => (
-          <button type="button" className="text" aria-label={`Set the password of ${user.username}`} onClick={() => setOpened(user)}>
+          <button type="button" className="text" aria-label={`Set password of ${user.username}`} onClick={() => setOpened(user)}>
             Set password
           </button>
         ),

@@ -111,7 +111,7 @@ export function WebhookList() {
               <button type="button" aria-label={`Deliveries of ${webhook.name}`} onClick={() => setFollowed(webhook)}>
                 Deliveries
               </button>
-              <button type="button" aria-label={`Change the URL of ${webhook.name}`} onClick={() => setEdited(webhook)}>
+              <button type="button" aria-label={`Edit the URL of ${webhook.name}`} onClick={() => setEdited(webhook)}>
                 Edit
               </button>
               <button type="button" aria-label={`Delete ${webhook.name}`} onClick={() => setDeleted(webhook)}>
