@@ -55,7 +55,7 @@ const commandsOf = (pages: readonly Entry[], onLogOut: () => void): readonly Com
   { name: "Cluster usage", kind: "Page", words: "slot-hours cost", run: () => go({ page: "cluster", tab: "usage" }) },
   { name: "Master log", kind: "Page", run: () => go({ page: "cluster", tab: "logs" }) },
   ...(["light", "dark", "system"] as const).map((theme) => ({
-    name: theme === "system" ? "Theme of the system" : theme === "dark" ? "Dark theme" : "Light theme",
+    name: theme === "system" ? "System theme" : theme === "dark" ? "Dark theme" : "Light theme",
     kind: "Colors",
     run: () => setTheme(theme),
   })),
