@@ -6,11 +6,11 @@ import contextlib
 import logging
 import math
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from determined import _metrics
+from determined._run._background import Background
 from determined._run._saving import Pending, Saver
 from determined._runtime_api import Action, CheckpointStorage, Client, LoopConfig, LoopState, NextAction
 from determined._train_context import TrialContext
@@ -323,22 +323,12 @@ def _checkpoint_directory(storage: CheckpointStorage, uuid: str | None, *, verif
 @contextlib.contextmanager
 def _verified(storage: CheckpointStorage, uuid: str) -> Iterator[None]:
     """Compares the files with what was saved while they are read. Raises at the end; damage explains other errors."""
-    found: list[BaseException] = []
-
-    def verify() -> None:
-        try:
-            storage.verify(uuid)
-        except BaseException as error:
-            found.append(error)
-
-    thread = threading.Thread(target=verify, name="verify")
-    thread.start()
+    verification = Background("verify")
+    verification.start(lambda: storage.verify(uuid))
     try:
         yield
     finally:
-        thread.join()
-        if found:
-            raise found[0]
+        verification.wait()
 
 
 _WHILE_SAVING = ("train", "validate")

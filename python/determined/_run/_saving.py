@@ -10,10 +10,10 @@ import dataclasses
 import logging
 import os
 import pathlib
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from determined._run._background import Background
 from determined._runtime_api import CheckpointStorage, Client
 from determined._trial import Snapshot
 
@@ -39,9 +39,8 @@ class Saver:
     def __init__(self, client: Client, storage: CheckpointStorage) -> None:
         self._client = client
         self._storage = storage
-        self._thread: threading.Thread | None = None
+        self._background = Background("checkpoint", daemon=True)
         self._uuid = ""
-        self._failure: BaseException | None = None
 
     def save(self, pending: Pending, snapshot: Snapshot, *, in_background: bool) -> None:
         """Saves a checkpoint; with ``in_background`` it may be on its way afterwards. Call ``settled`` for the result.
@@ -52,42 +51,25 @@ class Saver:
         if not in_background:
             self._publish(pending, self._written(pending, snapshot.write))
         elif (write := snapshot.staged()) is not None:
-            self._start(lambda: self._publish(pending, self._written(pending, write)))
+            self._background.start(lambda: self._publish(pending, self._written(pending, write)))
         else:
             draft = self._moved(pending.uuid, self._written(pending, snapshot.write))
-            self._start(lambda: self._publish(pending, draft))
+            self._background.start(lambda: self._publish(pending, draft))
 
     def settled(self, *, wait: bool) -> str | None:
         """The UUID of a checkpoint that has been reported since the last call. Raises what went wrong."""
-        thread = self._thread
-        if thread is not None:
-            if not wait and thread.is_alive():
-                return None
-            thread.join()
-            self._thread = None
-            if self._failure is not None:
-                failure, self._failure = self._failure, None
-                self._uuid = ""
-                raise failure
+        if self._background.running and not wait:
+            return None
         uuid, self._uuid = self._uuid, ""
+        self._background.wait()
         return uuid or None
 
     def finish(self) -> None:
         """Waits for what is on its way, after a failure of the trial: the next run has less to repeat."""
-        if self._thread is not None:
-            self._thread.join()
-            if self._failure is not None:
-                logger.warning("checkpoint %s was not saved: %s", self._uuid, self._failure)
-
-    def _start(self, body: Callable[[], None]) -> None:
-        def guarded() -> None:
-            try:
-                body()
-            except BaseException as error:
-                self._failure = error
-
-        self._thread = threading.Thread(target=guarded, name="checkpoint", daemon=True)
-        self._thread.start()
+        try:
+            self._background.wait()
+        except BaseException as error:
+            logger.warning("checkpoint %s was not saved: %s", self._uuid, error)
 
     def _written(self, pending: Pending, write: Callable[[str], Any]) -> str:
         self._client.begin_checkpoint(pending.uuid)

@@ -10,13 +10,13 @@ import os
 import pathlib
 import shutil
 import tempfile
-import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from determined import _arguments, _metrics
 from determined._info import ClusterInfo
+from determined._run._background import Background
 from determined.common.api.errors import APIException
 from determined.core import _shards
 from determined.core._connection import Master
@@ -67,8 +67,7 @@ class CheckpointContext:
         self._info = info
         self._master = master
         self._unmanaged = unmanaged
-        self._background: threading.Thread | None = None
-        self._failure: BaseException | None = None
+        self._background = Background("checkpoint")
 
     def upload(
         self,
@@ -111,12 +110,7 @@ class CheckpointContext:
         The next checkpoint and the end of the context wait as well. Call it before you report an operation of the
         searcher as completed: another trial may start from the checkpoint.
         """
-        thread, self._background = self._background, None
-        if thread is not None:
-            thread.join()
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
+        self._background.wait()
 
     def _check_may_save(self, metadata: dict[str, Any] | None, shard: bool) -> None:
         rank = self._distributed.rank
@@ -173,7 +167,7 @@ class CheckpointContext:
         if dist.rank == 0 and problems:
             shutil.rmtree(draft, ignore_errors=True)
         elif dist.rank == 0 and not wait:
-            self._start(commit)
+            self._background.start(commit)
         elif dist.rank == 0:
             with _reason(problems):
                 commit()
@@ -216,16 +210,6 @@ class CheckpointContext:
         except APIException as error:
             if error.status_code != 501:  # an older master does not know the call
                 raise
-
-    def _start(self, body: Callable[[], None]) -> None:
-        def guarded() -> None:
-            try:
-                body()
-            except BaseException as error:
-                self._failure = error
-
-        self._background = threading.Thread(target=guarded, name="checkpoint")
-        self._background.start()
 
     def _save(self, directory: str, identifier: str) -> Mapping[str, int]:
         self._begin(identifier)
@@ -288,10 +272,10 @@ class CheckpointContext:
         draft = self._storage.draft(identifier)
         try:
             yield pathlib.Path(draft), identifier
+            checked = _checked(metadata)
         except BaseException:
             self._storage.drop(draft)
             raise
-        checked = _checked(metadata)
 
         def commit() -> None:
             self._commit(draft, identifier, checked, lambda place, name: self._storage.publish(name, place))
@@ -299,7 +283,7 @@ class CheckpointContext:
         if wait:
             commit()
         else:
-            self._start(commit)
+            self._background.start(commit)
 
     @contextlib.contextmanager
     def restore_path(
