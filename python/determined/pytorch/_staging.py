@@ -53,10 +53,8 @@ class Stage:
     def _check_memory(self, value: Any) -> None:
         from determined import _runtime
 
-        measured = Walk(lambda storage: storage, lambda found: found)
-        measured.of(value)
         kept = sum(buffer.nbytes for buffers in self._buffers.values() for buffer in buffers)
-        needed, free = measured.bytes - kept, _runtime.available_memory()
+        needed, free = _bytes_in(value, set()) - kept, _runtime.available_memory()
         if free is not None and 2 * needed > free:
             raise _Unsuitable(f"a copy of its state needs {needed / 1e6:.0f} MB more, {free / 1e6:.0f} MB are free")
 
@@ -85,6 +83,21 @@ def owned(value: Any) -> Any | None:
         return None
 
 
+def _bytes_in(value: Any, seen: set[int]) -> int:
+    """The memory of the tensors of a structure, each storage counted once."""
+    if type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided:
+        storage = value.untyped_storage()
+        if storage._cdata in seen:
+            return 0
+        seen.add(storage._cdata)
+        return storage.nbytes()
+    if type(value) in _MAPPINGS:
+        return sum(_bytes_in(item, seen) for item in value.values())
+    if type(value) in (list, tuple):
+        return sum(_bytes_in(item, seen) for item in value)
+    return 0
+
+
 class _Unsuitable(Exception):
     """The state can't be copied."""
 
@@ -100,8 +113,6 @@ class Walk:
         self._copy_storage = copy_storage
         self._copy_object = copy_object
         self._storages: dict[int, torch.UntypedStorage] = {}
-        self.bytes = 0
-        """The memory of the storages so far."""
 
     def of(self, value: Any) -> Any:
         if isinstance(value, _UNCHANGING):
@@ -126,7 +137,6 @@ class Walk:
         own = tensor.untyped_storage()
         copied = self._storages.get(own._cdata)
         if copied is None:
-            self.bytes += own.nbytes()
             copied = self._storages[own._cdata] = self._copy_storage(own)
         new = torch.empty(0, dtype=tensor.dtype, device=copied.device)
         new.set_(copied, tensor.storage_offset(), tensor.size(), tensor.stride())
