@@ -86,7 +86,7 @@ def owned(value: Any) -> Any | None:
 def _bytes_in(value: Any, seen: set[int]) -> int:
     """The memory of the tensors of a structure, each storage counted once."""
     if type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided:
-        storage = value.untyped_storage()
+        storage: torch.UntypedStorage = value.untyped_storage()
         if storage._cdata in seen:
             return 0
         seen.add(storage._cdata)
