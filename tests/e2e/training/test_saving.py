@@ -27,6 +27,20 @@ def trained(cluster, trial):
     return max((batches for batches, _ in cluster.metrics(trial, "training")), default=0)
 
 
+def next_draft(cluster, id, known):
+    """Waits for a checkpoint that begins to be written; None once the experiment has ended."""
+
+    def either():
+        return drafts(cluster) - known or cluster.trial_of(id)["state"] == "STATE_COMPLETED"
+
+    begun = wait_until(either, "a checkpoint on its way", seconds=120, pause=0.002)
+    return None if begun is True else begun
+
+
+def wait_until_published(cluster, begun):
+    wait_until(lambda: drafts(cluster).isdisjoint(begun), "the end of the save", pause=0.002)
+
+
 @pytest.fixture
 def cluster(start):
     return start(apart=False)
@@ -52,18 +66,10 @@ def test_a_trial_that_is_killed_while_checkpoints_are_on_their_way_ends_with_the
     id = cluster.create(WIDE)
     trial = cluster.trial_of(id)["id"]
     known, kills = set(), 0
-    while kills < 5:
-        begun = wait_until(
-            lambda: drafts(cluster) - known or cluster.trial_of(id)["state"] == "STATE_COMPLETED",
-            "a checkpoint on its way",
-            seconds=120,
-            pause=0.002,
-        )
-        if begun is True:
-            break
+    while kills < 5 and (begun := next_draft(cluster, id, known)):
         known |= begun
         if random.random() < 0.5:  # before the files are complete, or after training went on
-            wait_until(lambda: drafts(cluster).isdisjoint(begun), "the end of the save", pause=0.002)
+            wait_until_published(cluster, begun)
         shims = [shim for shim in cluster.shims() if shim.get("taskPid", 0) > 1]
         if shims:
             kill_process(shims[0]["taskPid"])

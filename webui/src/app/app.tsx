@@ -136,6 +136,8 @@ function LoggedIn({ user, view, onLogOut }: LoggedInProps) {
   const facts = master.status === "loaded" ? master.value : undefined;
   const roles = summary.status === "loaded" ? summary.value : undefined;
   const rights = useMemo(() => rightsOf(user, facts?.rbacEnabled ?? false, roles), [user, facts, roles]);
+  // A page that began before would offer for a moment what is not allowed, or say that something is not.
+  const known = master.status !== "loading" && (facts?.rbacEnabled !== true || summary.status !== "loading");
   return (
     <MeContext value={user}>
       <RightsContext value={rights}>
@@ -143,7 +145,7 @@ function LoggedIn({ user, view, onLogOut }: LoggedInProps) {
           <main>
             <Boundary key={view.page}>
               <Suspense fallback={<p className="quiet">Loading …</p>}>
-                <Page view={view} />
+                {known ? <Page view={view} /> : <p className="quiet">Loading …</p>}
               </Suspense>
             </Boundary>
           </main>

@@ -77,7 +77,7 @@ export interface Rights {
   readonly mayAnywhere: (permission: Permission) => boolean;
 }
 
-/** `summary`: undefined until it is known; nothing is kept from anybody until then. */
+/** `summary`: undefined where the master did not tell it; then nothing is kept from anybody. */
 export function rightsOf(user: User, rbac: boolean, summary: Permissions | undefined): Rights {
   const may = (permission: Permission, { workspace, owners = [] }: Subject = {}): boolean => {
     if (!rbac) return basic[permission] === "anyone" || user.admin || (basic[permission] === "owner" && owners.includes(user.id));
