@@ -41,6 +41,10 @@ constexpr bool is_stopping(State s) {
          s == State::StoppingError;
 }
 
+/// Whether `candidate` is a better searcher metric than `best`, if there is one. NaN never is, and every
+/// number is better than NaN.
+bool better(double candidate, std::optional<double> best, bool smaller_is_better);
+
 struct ExperimentRecord {
   ExperimentId id;
   State state = State::Paused;

@@ -7,16 +7,12 @@
 #include "det/experiment/parts.h"
 
 namespace det::experiment {
-namespace {
 
-/// NaN is better than nothing, not even than no best at all.
 bool better(double candidate, std::optional<double> best, bool smaller_is_better) {
   if (std::isnan(candidate)) return false;
   if (!best || std::isnan(*best)) return true;
   return smaller_is_better ? candidate < *best : candidate > *best;
 }
-
-}  // namespace
 
 void Experiment::progressed(TrialId id, std::int64_t batches, const std::string& runner_state) {
   auto* trial = find(id);

@@ -237,12 +237,6 @@ api::CheckpointWorkload to_workload(const experiment::CheckpointRecord& r) {
           .metadata = r.metadata};
 }
 
-bool better(double candidate, double best, bool smaller_is_better) {
-  if (std::isnan(candidate)) return false;
-  if (std::isnan(best)) return true;
-  return smaller_is_better ? candidate < best : candidate > best;
-}
-
 namespace {
 SearcherMetric metric_in(const json::object* object, const char* name) {
   SearcherMetric metric{.name = text_in(object, name)};
@@ -270,7 +264,7 @@ std::optional<double> value_of(const experiment::MetricRecord& record, const std
   return found == nullptr ? std::nullopt : json::to_double(*found);
 }
 
-api::Trial read_trial(store::Store& store, const experiment::TrialRecord& r, const json::object& config) {
+api::Trial to_api(const experiment::TrialRecord& r, const store::TrialOverview& overview) {
   api::Trial t;
   t.id = r.id;
   t.experiment_id = r.experiment_id;
@@ -285,31 +279,13 @@ api::Trial read_trial(store::Store& store, const experiment::TrialRecord& r, con
   t.task_id = r.task_id;
   t.task_ids = {r.task_id};
   t.error = r.error;
-  const auto metric = searcher_metric(config);
-  std::map<std::int64_t, double> metric_at;
-  std::optional<double> best;
-  for (const auto& report : store.metrics({.trial = r.id, .group = "validation"})) {
-    t.latest_validation = to_api(report, false);
-    const auto value = value_of(report, metric.name);
-    if (!value) continue;
-    metric_at[report.batches] = *value;
-    if (best && !better(*value, *best, metric.smaller_is_better)) continue;
-    best = value;
-    t.best_validation = to_api(report, false);
-  }
-  t.searcher_metric_value = best;
-  std::optional<double> best_saved;
-  for (const auto& checkpoint : store.checkpoints_of_trial(r.id)) {
-    if (checkpoint.state != experiment::CheckpointState::Completed) continue;
-    ++t.checkpoint_count;
-    for (const auto& [name, bytes] : checkpoint.resources) t.total_checkpoint_size += bytes;
-    const auto found = metric_at.find(checkpoint.batches);
-    if (found == metric_at.end()) continue;
-    if (best_saved && !better(found->second, *best_saved, metric.smaller_is_better)) continue;
-    best_saved = found->second;
-    t.best_checkpoint = to_workload(checkpoint);
-  }
-  t.summary_metrics = store.summary_metrics(r.id);
+  if (overview.latest_validation) t.latest_validation = to_api(*overview.latest_validation, false);
+  if (overview.best_validation) t.best_validation = to_api(*overview.best_validation, false);
+  t.searcher_metric_value = overview.best_metric;
+  t.checkpoint_count = static_cast<std::int32_t>(overview.checkpoint_count);
+  t.total_checkpoint_size = overview.checkpoint_bytes;
+  if (overview.best_checkpoint) t.best_checkpoint = to_workload(*overview.best_checkpoint);
+  t.summary_metrics = overview.summary_metrics;
   return t;
 }
 
@@ -326,6 +302,12 @@ void complete_trial(Services& s, const experiment::TrialRecord& record, api::Tri
   trial.waiting_reason = s.ledger.cluster().waiting_reason(live->allocation);
   if (!live->operations.empty())
     trial.target_batches = static_cast<std::int32_t>(live->operations.back().batches);
+}
+
+std::vector<TrialId> trial_ids(const std::vector<experiment::TrialRecord>& trials) {
+  std::vector<TrialId> ids;
+  for (const auto& trial : trials) ids.push_back(trial.id);
+  return ids;
 }
 
 Span page_of(std::size_t total, std::int32_t offset, std::int32_t limit) {

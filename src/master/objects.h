@@ -32,10 +32,12 @@ api::MetricsWorkload to_api(const experiment::MetricRecord& record, bool with_ba
 api::MetricsReport to_report(const experiment::MetricRecord& record);
 api::CheckpointWorkload to_workload(const experiment::CheckpointRecord& record);
 
-/// Reads the store: call it on the pool. `config` is the experiment's document.
-api::Trial read_trial(store::Store& store, const experiment::TrialRecord& record, const json::object& config);
+api::Trial to_api(const experiment::TrialRecord& record, const store::TrialOverview& overview);
 /// A trial as the API shows it. Reads the store.
 asio::awaitable<Result<api::Trial>> find_trial(Services& s, TrialId id);
+/// The same of many, in this order.
+asio::awaitable<std::vector<api::Trial>> find_trials(Services& s,
+                                                     std::vector<experiment::TrialRecord> records);
 /// A checkpoint with its trial and the reports at the same number of batches. Reads the store.
 api::Checkpoint read_checkpoint(store::Store& store, const experiment::CheckpointRecord& record);
 /// What a task may change: its own experiment's checkpoints. Users may change all.
@@ -43,8 +45,7 @@ Result<void> may_change(Services& s, const std::any& principal, const experiment
 /// What of a trial only the strand knows: state, waiting reason, target. Call it on the strand.
 void complete_trial(Services& s, const experiment::TrialRecord& record, api::Trial& trial);
 
-/// Whether `candidate` is a better searcher metric than `best`; NaN never is.
-bool better(double candidate, double best, bool smaller_is_better);
+using experiment::better;
 /// searcher.metric and searcher.smaller_is_better of a configuration document.
 struct SearcherMetric {
   std::string name;
@@ -54,6 +55,8 @@ SearcherMetric searcher_metric(const json::object& config);
 /// The same, and those of searcher.metrics, which are optimized with it.
 std::vector<SearcherMetric> searcher_metrics(const json::object& config);
 std::optional<double> value_of(const experiment::MetricRecord& record, const std::string& metric);
+
+std::vector<TrialId> trial_ids(const std::vector<experiment::TrialRecord>& trials);
 
 /// Which part of `total` items a page is; negative offsets count from the end.
 struct Span {

@@ -114,6 +114,16 @@ class Decoder {
     return value;
   }
 
+  void first_members(const std::function<void(std::string_view, json::value)>& member) {
+    if (byte() != kFormat) damaged("its format is unknown");
+    if (byte() != kArray || count() == 0 || byte() != kObject) return;
+    const auto size = count();
+    for (std::uint64_t i = 0; i < size; ++i) {
+      const auto key = name();
+      member(key, decode(2));
+    }
+  }
+
  private:
   [[noreturn]] static void damaged(const char* what) {
     throw DamagedDocument(fmt::format("a document in the database is damaged: {}", what));
@@ -210,6 +220,11 @@ std::string encode_document(const json::value& value) {
 
 json::value decode_document(std::string_view bytes) {
   return Decoder(bytes).document();
+}
+
+void decode_first_members(std::string_view bytes,
+                          const std::function<void(std::string_view, json::value)>& member) {
+  Decoder(bytes).first_members(member);
 }
 
 bool same_document(const json::value& a, const json::value& b) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,6 +28,11 @@ class DamagedDocument : public std::runtime_error {
 std::string encode_document(const json::value& value);
 /// Throws DamagedDocument.
 json::value decode_document(std::string_view bytes);
+
+/// Of an array whose first item is an object, the members of that, in order; nothing else is decoded, which
+/// for numbers allocates no memory. Throws DamagedDocument.
+void decode_first_members(std::string_view bytes,
+                          const std::function<void(std::string_view name, json::value value)>& member);
 
 /// Whether both encode to the same bytes: NaN equals NaN, 1 does not equal 1.0.
 bool same_document(const json::value& a, const json::value& b);

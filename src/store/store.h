@@ -114,6 +114,20 @@ struct TrialList {
   std::vector<TrialRecord> trials;
 };
 
+/// The validations and checkpoints of a trial in short.
+struct TrialOverview {
+  std::optional<MetricRecord> latest_validation, best_validation;
+  std::optional<double> best_metric;                        ///< in `best_validation`
+  std::int64_t checkpoint_count = 0, checkpoint_bytes = 0;  ///< completed ones
+  std::optional<CheckpointRecord> best_checkpoint;          ///< by the validation at its batches
+  json::object summary_metrics;                             ///< see Store::summary_metrics
+};
+struct OverviewQuery {
+  std::vector<TrialId> trials;
+  std::string metric;  ///< by which "best" is meant; of equal values the first
+  bool smaller_is_better = true;
+};
+
 /// Which tasks that are no trials to list; a condition left empty lets all through.
 struct TaskQuery {
   std::optional<task::Type> type;
@@ -172,6 +186,7 @@ class Store {
   virtual std::vector<TrialRecord> trials(ExperimentId id) = 0;
   virtual TrialList list_trials(const TrialQuery& query) = 0;
   virtual std::optional<TrialRecord> trial(TrialId id) = 0;
+  virtual std::vector<TrialRecord> trials(const std::vector<TrialId>& ids) = 0;  ///< those that there are
   virtual std::optional<TrialRecord> trial_of_task(const std::string& task_id) = 0;
   virtual std::optional<TaskRecord> task(const std::string& id) = 0;       ///< one that is no trial
   virtual std::vector<TaskRecord> list_tasks(const TaskQuery& query) = 0;  ///< ascending by their start
@@ -200,6 +215,10 @@ class Store {
   /// Per group ("avg_metrics" for training, "validation_metrics", otherwise the group's name) and name:
   /// {"count","sum","min","max","mean","last","type":"number"}, or {"last","type"} for what is no number.
   virtual json::object summary_metrics(TrialId trial) = 0;
+  /// The same of many at once. A trial without reports has none.
+  virtual std::map<TrialId, json::object> summaries(const std::vector<TrialId>& trials) = 0;
+  /// What lists show of each of these trials. Decodes few of their validations, however many there are.
+  virtual std::map<TrialId, TrialOverview> overviews(const OverviewQuery& query) = 0;
   /// Each experiment outside the cluster, followed by its trials.
   virtual std::vector<UnmanagedRecord> unmanaged() = 0;
   virtual std::vector<EnvironmentRecord> environments(TrialId trial) = 0;  ///< the newest run first

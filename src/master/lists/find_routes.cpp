@@ -198,12 +198,21 @@ asio::awaitable<std::vector<api::Experiment>> experiments_of(Services& s, const 
   co_return experiments;
 }
 
+std::vector<TrialId> best_trials(std::span<const api::Experiment> experiments) {
+  std::vector<TrialId> trials;
+  for (const auto& e : experiments)
+    if (e.best_trial_id) trials.push_back(*e.best_trial_id);
+  return trials;
+}
+
 asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any principal,
                                                            FindRequest request) {
   const auto wanted = parse(request);
   if (!wanted) co_return tl::unexpected(wanted.error());
   auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter.show_archived);
   auto read = [&s, &experiments, &wanted, details = needs_details(request)] {
+    std::map<TrialId, json::object> summaries;
+    if (details) summaries = s.store.summaries(best_trials(experiments));
     std::vector<Row> rows;
     for (const auto& e : experiments) {
       json::object hparams, summary;
@@ -211,7 +220,7 @@ asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any
         if (const auto record = s.store.experiment(e.id))
           if (const auto* found = record->config.if_contains("hyperparameters"); found && found->is_object())
             hparams = found->get_object();
-        if (e.best_trial_id) summary = s.store.summary_metrics(*e.best_trial_id);
+        if (e.best_trial_id) summary = std::move(summaries[*e.best_trial_id]);
       }
       rows.emplace_back([&e, hparams, summary](const std::string& column) {
         if (column.starts_with("hp.")) return hyperparameter(hparams, std::string_view(column).substr(3));
@@ -223,13 +232,17 @@ asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any
   const auto chosen = co_await offload(s, std::move(read));
   const auto span = page_of(chosen.size(), request.offset, request.limit);
   ExperimentsReply reply{.experiments = {}, .pagination = span.pagination};
-  for (auto i = span.begin; i < span.end; ++i) {
-    FoundExperiment found{.best_trial = std::nullopt, .experiment = std::move(experiments[chosen[i]])};
-    if (found.experiment.best_trial_id) {
-      auto best = co_await find_trial(s, *found.experiment.best_trial_id);
-      if (best) found.best_trial = *std::move(best);
-    }
-    reply.experiments.push_back(std::move(found));
+  std::vector<api::Experiment> page;
+  for (auto i = span.begin; i < span.end; ++i) page.push_back(std::move(experiments[chosen[i]]));
+  auto read_best = [&s, &page] { return s.store.trials(best_trials(page)); };
+  std::map<TrialId, api::Trial> best;
+  for (auto& trial : co_await find_trials(s, co_await offload(s, std::move(read_best))))
+    best.emplace(trial.id, std::move(trial));
+  for (auto& experiment : page) {
+    const auto trial = best.find(experiment.best_trial_id.value_or(TrialId(0)));
+    reply.experiments.push_back(
+        {.best_trial = trial == best.end() ? std::nullopt : std::optional(std::move(trial->second)),
+         .experiment = std::move(experiment)});
   }
   co_await s.ledger.durable();
   co_return reply;
@@ -307,8 +320,12 @@ asio::awaitable<Result<FoundRunsReply>> find_runs(Services& s, std::any principa
     for (const auto& e : experiments)
       for (auto& trial : s.store.trials(e.id)) candidates.push_back({&e, std::move(trial)});
     std::vector<Row> rows;
+    std::vector<TrialId> ids;
+    for (const auto& c : candidates) ids.push_back(c.trial.id);
+    std::map<TrialId, json::object> summaries;
+    if (details) summaries = s.store.summaries(ids);
     for (const auto& c : candidates) {
-      const auto summary = details ? s.store.summary_metrics(c.trial.id) : json::object();
+      const auto summary = std::move(summaries[c.trial.id]);
       rows.emplace_back([&c, summary](const std::string& column) {
         if (column.starts_with("hp.")) return at_path(c.trial.hparams, std::string_view(column).substr(3));
         return column.find('.') == std::string::npos ? run_column(c, column) : metric(summary, column);
@@ -319,16 +336,18 @@ asio::awaitable<Result<FoundRunsReply>> find_runs(Services& s, std::any principa
   const auto chosen = co_await offload(s, std::move(read));
   const auto span = page_of(chosen.size(), request.offset, request.limit);
   FoundRunsReply reply{.runs = {}, .pagination = span.pagination};
-  for (auto i = span.begin; i < span.end; ++i) {
-    const auto& candidate = candidates[chosen[i]];
-    const auto trial = co_await find_trial(s, candidate.trial.id);
-    if (!trial) continue;  // it was deleted meanwhile
-    auto run = to_run(*candidate.experiment, *trial);
-    auto said = [&s, id = candidate.trial.id] { return s.store.trial_metadata(id); };
-    auto metadata = co_await offload(s, std::move(said));
-    if (metadata) run.metadata = *std::move(metadata);
-    reply.runs.push_back(std::move(run));
-  }
+  std::vector<experiment::TrialRecord> records;
+  for (auto i = span.begin; i < span.end; ++i) records.push_back(candidates[chosen[i]].trial);
+  const auto trials = co_await find_trials(s, std::move(records));
+  auto read_runs = [&] {
+    std::vector<Run> runs;
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      auto& run = runs.emplace_back(to_run(*candidates[chosen[span.begin + i]].experiment, trials[i]));
+      if (auto metadata = s.store.trial_metadata(run.id)) run.metadata = *std::move(metadata);
+    }
+    return runs;
+  };
+  reply.runs = co_await offload(s, std::move(read_runs));
   co_return reply;
 }
 

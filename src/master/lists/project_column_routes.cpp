@@ -128,8 +128,8 @@ struct SummaryColumn {
 std::map<std::string, SummaryColumn> metrics_in(store::Store& store, std::int64_t project) {
   std::map<std::string, SummaryColumn> found;
   for (const auto id : experiments_in(store, project))
-    for (const auto& trial : store.trials(id))
-      for (const auto& [key, metrics] : store.summary_metrics(trial.id)) {
+    for (const auto& [trial, summary] : store.summaries(trial_ids(store.trials(id))))
+      for (const auto& [key, metrics] : summary) {
         const std::string group = key == "avg_metrics"          ? "training"
                                   : key == "validation_metrics" ? "validation"
                                                                 : std::string(key);

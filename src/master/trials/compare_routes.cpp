@@ -173,8 +173,8 @@ NamesReply names_of(store::Store& store, const std::vector<ExperimentId>& ids) {
     const auto experiment = store.experiment(id);
     if (!experiment) continue;
     searcher.insert(searcher_metric(experiment->config).name);
-    for (const auto& trial : store.trials(id))
-      for (const auto& [key, metrics] : store.summary_metrics(trial.id)) {
+    for (const auto& [trial, summary] : store.summaries(trial_ids(store.trials(id))))
+      for (const auto& [key, metrics] : summary) {
         const std::string group = key == "avg_metrics"          ? "training"
                                   : key == "validation_metrics" ? "validation"
                                                                 : std::string(key);

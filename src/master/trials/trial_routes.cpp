@@ -69,24 +69,20 @@ struct MetricsReply {
 };
 BOOST_DESCRIBE_STRUCT(MetricsReply, (), (metrics))
 
-/// The rows of one experiment or trial, read on the pool, completed on the strand.
-asio::awaitable<std::vector<api::Trial>> complete(Services& s, std::vector<experiment::TrialRecord> records) {
-  const auto read = [&s, records] {
-    std::vector<api::Trial> trials;
-    std::map<ExperimentId, json::object> configs;
-    for (const auto& record : records) {
-      if (!configs.contains(record.experiment_id)) {
-        const auto experiment = s.store.experiment(record.experiment_id);
-        configs[record.experiment_id] = experiment ? experiment->config : json::object{};
-      }
-      trials.push_back(read_trial(s.store, record, configs[record.experiment_id]));
-    }
-    return trials;
-  };
-  auto trials = co_await offload(s, read);
-  for (std::size_t i = 0; i < trials.size(); ++i) complete_trial(s, records[i], trials[i]);
-  co_await s.ledger.durable();
-  co_return trials;
+/// Read on the pool.
+std::vector<api::Trial> read_trials(store::Store& store,
+                                    const std::vector<experiment::TrialRecord>& records) {
+  std::map<ExperimentId, std::vector<TrialId>> trials_of;
+  for (const auto& record : records) trials_of[record.experiment_id].push_back(record.id);
+  std::map<TrialId, store::TrialOverview> overviews;
+  for (auto& [id, trials] : trials_of) {
+    const auto experiment = store.experiment(id);
+    const auto metric = experiment ? searcher_metric(experiment->config) : SearcherMetric{};
+    overviews.merge(store.overviews({std::move(trials), metric.name, metric.smaller_is_better}));
+  }
+  std::vector<api::Trial> trials;
+  for (const auto& record : records) trials.push_back(to_api(record, overviews[record.id]));
+  return trials;
 }
 
 asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
@@ -123,7 +119,7 @@ asio::awaitable<Result<TrialsReply>> list(Services& s, OfExperiment in) {
   auto found = co_await offload(s, std::move(read_2));
   TrialsReply reply;
   const auto count = found.trials.size();
-  reply.trials = co_await complete(s, std::move(found.trials));
+  reply.trials = co_await find_trials(s, std::move(found.trials));
   reply.pagination = {
       .offset = in.offset,
       .limit = in.limit,
@@ -326,13 +322,22 @@ api::MetricsReport to_report(const experiment::MetricRecord& r) {
   return report;
 }
 
+asio::awaitable<std::vector<api::Trial>> find_trials(Services& s,
+                                                     std::vector<experiment::TrialRecord> records) {
+  auto read = [&s, &records] { return read_trials(s.store, records); };
+  auto trials = co_await offload(s, std::move(read));
+  for (std::size_t i = 0; i < trials.size(); ++i) complete_trial(s, records[i], trials[i]);
+  co_await s.ledger.durable();
+  co_return trials;
+}
+
 asio::awaitable<Result<api::Trial>> find_trial(Services& s, TrialId id) {
   auto read = [&s, id] { return s.store.trial(id); };
   auto record = co_await offload(s, std::move(read));
   if (!record) co_return not_found("trial '{}' not found", id);
   std::vector<experiment::TrialRecord> records;
   records.push_back(*std::move(record));
-  auto trials = co_await complete(s, std::move(records));
+  auto trials = co_await find_trials(s, std::move(records));
   co_return std::move(trials.front());
 }
 

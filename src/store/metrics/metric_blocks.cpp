@@ -168,6 +168,12 @@ void MetricBlock::add(const MetricBlock& later) {
   }
 }
 
+std::optional<Extremes> extremes_in(const json::object& body, const std::string& metric) {
+  const auto* points = body.at("names").as_object().if_contains(metric);
+  if (points == nullptr || !points->is_array()) return std::nullopt;
+  return from_array(points->get_array());
+}
+
 std::int64_t blocks_up_to(Connection& connection, TrialId trial, const std::string& group) {
   return block_before(connection, trial, group, std::numeric_limits<std::int64_t>::max());
 }

@@ -51,6 +51,8 @@ void drop_block(Connection& connection, TrialId trial, const std::string& group,
 void drop_blocks_from(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches);
 /// Row `batches` came or changed: of the block that covers it only the rows count until it is made anew.
 void make_block_stale(Connection& connection, TrialId trial, const std::string& group, std::int64_t batches);
+/// Of a metric, as the column `body` of a block has them.
+std::optional<Extremes> extremes_in(const json::object& body, const std::string& metric);
 /// See Store::curve.
 std::vector<MetricRecord> read_curve(Connection& connection, const CurveQuery& query);
 

@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::size_t kRemembered = 100'000;
 
-constexpr std::string_view kSelect = R"sql(
-SELECT trial_id, run_id, metric_group, batches, body, report_time
-FROM metrics
-)sql";
-
 // Averages, then what of the rest there is: an array of one element a batch, and the number of records.
 std::string encode_body(const json::object& avg, const json::array& batches, std::int64_t records) {
   json::array body;
@@ -30,16 +25,6 @@ std::string encode_body(const json::object& avg, const json::array& batches, std
 
 std::string encode_body(const MetricRecord& r) {
   return encode_body(r.avg_metrics, r.batch_metrics, r.records);
-}
-
-MetricRecord read_row(Query& query) {
-  MetricRecord r;
-  json::array body;
-  query.read(r.trial_id, r.run_id, r.group, r.batches, Document{body}, r.report_time);
-  if (!body.empty() && body[0].is_object()) r.avg_metrics = std::move(body[0].get_object());
-  if (body.size() > 1 && body[1].is_array()) r.batch_metrics = std::move(body[1].get_array());
-  if (body.size() > 2) r.records = json::to_int64(body[2]).value_or(0);
-  return r;
 }
 
 std::optional<MetricRecord> read_one(Connection& connection, const MetricRecord& named) {
@@ -139,6 +124,16 @@ Merge merge(const MetricRecord& stored, const MetricRecord& report) {
 }
 
 }  // namespace
+
+MetricRecord read_report(Query& query) {
+  MetricRecord r;
+  json::array body;
+  query.read(r.trial_id, r.run_id, r.group, r.batches, Document{body}, r.report_time);
+  if (!body.empty() && body[0].is_object()) r.avg_metrics = std::move(body[0].get_object());
+  if (body.size() > 1 && body[1].is_array()) r.batch_metrics = std::move(body[1].get_array());
+  if (body.size() > 2) r.records = json::to_int64(body[2]).value_or(0);
+  return r;
+}
 
 Result<MergedReport> merge_reports(const MetricRecord& stored, const MetricRecord& report) {
   auto m = merge(stored, report);
@@ -317,26 +312,15 @@ std::int64_t MetricWriter::current_run(TrialId trial) {
 }
 
 std::vector<std::string> read_metric_groups(Connection& connection, TrialId trial) {
-  // Hops from group to group: reads one row of each, however many there are.
-  std::vector<std::string> groups;
-  if (being_purged(connection, trial)) return groups;
-  while (true) {
-    Query query(connection, R"sql(
-SELECT metric_group
-FROM metrics
-WHERE trial_id = ? AND metric_group > ?
-ORDER BY metric_group
-LIMIT 1
-)sql");
-    query.bind(trial, groups.empty() ? std::string() : groups.back());
-    if (!query.next()) return groups;
-    groups.push_back(query.get<std::string>());
-  }
+  static const auto sql = std::string(kWithGroups) + "SELECT name FROM hops WHERE name IS NOT NULL";
+  Query query(connection, sql);
+  query.bind(trial);
+  return collect<std::string>(query, [](Query& row) { return row.get<std::string>(); });
 }
 
 std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery& wanted) {
   static const auto sql =
-      std::string(kSelect) +
+      std::string(kSelectReports) +
       "WHERE trial_id = ? AND metric_group = ? AND batches > ? AND batches <= ? ORDER BY batches LIMIT ?";
   std::vector<MetricRecord> records;
   std::vector<std::string> groups;
@@ -347,7 +331,7 @@ std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery
   for (const auto& group : groups) {
     Query query(connection, sql);
     query.bind(wanted.trial, group, wanted.after_batches, wanted.up_to_batches, limit_or_all(wanted.limit));
-    while (query.next()) records.push_back(read_row(query));
+    while (query.next()) records.push_back(read_report(query));
   }
   std::stable_sort(records.begin(), records.end(),
                    [](const auto& a, const auto& b) { return a.batches < b.batches; });
@@ -360,20 +344,21 @@ std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery
 
 std::optional<MetricRecord> read_metrics_at(Connection& connection, TrialId trial, const std::string& group,
                                             std::int64_t batches) {
-  static const auto sql = std::string(kSelect) + "WHERE trial_id = ? AND metric_group = ? AND batches = ?";
+  static const auto sql =
+      std::string(kSelectReports) + "WHERE trial_id = ? AND metric_group = ? AND batches = ?";
   Query query(connection, sql);
   query.bind(trial, group, batches);
-  return first<MetricRecord>(query, read_row);
+  return first<MetricRecord>(query, read_report);
 }
 
 std::optional<MetricRecord> read_latest_metrics(Connection& connection, TrialId trial,
                                                 const std::string& group) {
   if (being_purged(connection, trial)) return std::nullopt;
   static const auto sql =
-      std::string(kSelect) + "WHERE trial_id = ? AND metric_group = ? ORDER BY batches DESC LIMIT 1";
+      std::string(kSelectReports) + "WHERE trial_id = ? AND metric_group = ? ORDER BY batches DESC LIMIT 1";
   Query query(connection, sql);
   query.bind(trial, group);
-  return first<MetricRecord>(query, read_row);
+  return first<MetricRecord>(query, read_report);
 }
 
 Result<void> check_report(Connection& connection, const MetricRecord& report) {

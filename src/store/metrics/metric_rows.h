@@ -80,6 +80,26 @@ class MetricWriter {
   std::map<Curve, Unsummed> unsummed_;
 };
 
+/// Begins a statement about the curves of trial ?1, none while it is being purged: the table `hops` has their
+/// names, ascending, and a row of NULL. It hops from group to group: reads one row of each, however many
+/// there are.
+inline constexpr std::string_view kWithGroups = R"sql(
+WITH RECURSIVE hops(name) AS (
+  SELECT (SELECT MIN(metric_group) FROM metrics WHERE trial_id = ?1)
+  WHERE NOT EXISTS (SELECT 1 FROM purges WHERE kind = 'trial' AND id = ?1)
+  UNION ALL
+  SELECT (SELECT MIN(metric_group) FROM metrics WHERE trial_id = ?1 AND metric_group > hops.name)
+  FROM hops
+  WHERE hops.name IS NOT NULL
+)
+)sql";
+/// Selects the columns of a report; `read_report` reads them.
+inline constexpr std::string_view kSelectReports = R"sql(
+SELECT trial_id, run_id, metric_group, batches, body, report_time
+FROM metrics
+)sql";
+MetricRecord read_report(Query& query);
+
 /// Ascending by name.
 std::vector<std::string> read_metric_groups(Connection& connection, TrialId trial);
 std::vector<MetricRecord> read_metrics(Connection& connection, const MetricQuery& query);

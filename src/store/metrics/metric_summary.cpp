@@ -12,16 +12,11 @@ namespace {
 
 constexpr int kBlocksAtOnce = 32;
 
-struct CurveSums {
-  std::int64_t up_to_batches = -1;
-  SumsByName names;
-};
-
 CurveSums read_sums(Connection& connection, TrialId trial, const std::string& group) {
   Query query(connection,
               "SELECT up_to_batches, body FROM metric_summaries WHERE trial_id = ? AND metric_group = ?");
   query.bind(trial, group);
-  CurveSums sums;
+  CurveSums sums{.trial = trial, .group = group};
   if (query.next()) query.read(sums.up_to_batches, Document{sums.names});
   return sums;
 }
@@ -33,9 +28,8 @@ std::vector<MetricRecord> rows_between(Connection& connection, TrialId trial, co
       {.trial = trial, .group = group, .after_batches = after, .up_to_batches = up_to, .limit = limit});
 }
 
-void add_rows(Connection& connection, TrialId trial, const std::string& group, CurveSums& sums,
-              std::int64_t up_to) {
-  for (const auto& row : rows_between(connection, trial, group, sums.up_to_batches, up_to))
+void add_rows(Connection& connection, CurveSums& sums, std::int64_t up_to) {
+  for (const auto& row : rows_between(connection, sums.trial, sums.group, sums.up_to_batches, up_to))
     add(sums.names, row);
   sums.up_to_batches = up_to;
 }
@@ -51,8 +45,9 @@ enum class Stale { End, AddRows };
 
 // Adds the blocks that follow, of one in which older versions' sums end the rows. Many may be stale at a
 // time, so that who stores the sums ends at the first, not to read the same rows again and again.
-void add_blocks(Connection& connection, TrialId trial, const std::string& group, CurveSums& sums,
-                Stale stale) {
+void add_blocks(Connection& connection, CurveSums& sums, Stale stale) {
+  const auto& trial = sums.trial;
+  const auto& group = sums.group;
   bool within = sums.up_to_batches >= 0 && !block_ends_at(connection, trial, group, sums.up_to_batches);
   Query query(connection, R"sql(
 SELECT up_to_batches, sums
@@ -67,7 +62,7 @@ ORDER BY up_to_batches
     query.read(up_to, body);
     if (!body && stale == Stale::End) return;
     if (within || !body) {
-      add_rows(connection, trial, group, sums, up_to);
+      add_rows(connection, sums, up_to);
     } else {
       add(sums.names, from_short(decode_document(*body).as_object()));
       sums.up_to_batches = up_to;
@@ -76,13 +71,13 @@ ORDER BY up_to_batches
   }
 }
 
-void write_sums(Connection& connection, TrialId trial, const std::string& group, const CurveSums& sums) {
+void write_sums(Connection& connection, const CurveSums& sums) {
   Query(connection, R"sql(
 INSERT INTO metric_summaries (trial_id, metric_group, up_to_batches, body)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (trial_id, metric_group) DO UPDATE SET up_to_batches = excluded.up_to_batches, body = excluded.body
 )sql")
-      .bind(trial, group, sums.up_to_batches, Document{sums.names})
+      .bind(sums.trial, sums.group, sums.up_to_batches, Document{sums.names})
       .run();
 }
 
@@ -146,8 +141,8 @@ void renew_block(Connection& connection, const StaleBlock& stale) {
 std::int64_t advance_stored_sums(Connection& connection, TrialId trial, const std::string& group) {
   auto sums = read_sums(connection, trial, group);
   const auto before = sums.up_to_batches;
-  add_blocks(connection, trial, group, sums, Stale::End);
-  if (sums.up_to_batches != before) write_sums(connection, trial, group, sums);
+  add_blocks(connection, sums, Stale::End);
+  if (sums.up_to_batches != before) write_sums(connection, sums);
   return sums.up_to_batches;
 }
 
@@ -198,20 +193,62 @@ void renew_some_blocks(Connection& connection) {
   for (const auto& [trial, group] : curves) advance_stored_sums(connection, trial, group);
 }
 
-json::object read_summary(Connection& connection, TrialId trial) {
-  json::object summary;
-  for (const auto& group : read_metric_groups(connection, trial)) {
-    auto sums = read_sums(connection, trial, group);
-    add_blocks(connection, trial, group, sums, Stale::AddRows);
-    add_rows(connection, trial, group, sums, std::numeric_limits<std::int64_t>::max());
+std::vector<CurveSums> read_all_sums(Connection& connection, const std::vector<TrialId>& trials,
+                                     const std::string& metric_of_tail) {
+  static const auto with_sums = std::string(kWithGroups) + R"sql(
+SELECT hops.name, sums.up_to_batches, sums.body,
+       (SELECT MAX(blocks.up_to_batches) FROM metric_blocks AS blocks
+        WHERE blocks.trial_id = ?1 AND blocks.metric_group = hops.name)
+FROM hops LEFT JOIN metric_summaries AS sums ON sums.trial_id = ?1 AND sums.metric_group = hops.name
+WHERE hops.name IS NOT NULL
+)sql";
+  std::vector<CurveSums> curves;
+  std::vector<std::int64_t> block_ends;
+  ask_of_each(
+      connection, with_sums, trials, [](Query& query, TrialId trial) { query.bind(trial); },
+      [&](Query& row, TrialId trial) {
+        auto& curve = curves.emplace_back(CurveSums{.trial = trial});
+        std::optional<std::int64_t> up_to, block_end;
+        row.read(curve.group, up_to, Document{curve.names}, block_end);
+        curve.up_to_batches = up_to.value_or(-1);
+        block_ends.push_back(block_end.value_or(-1));
+      });
+  for (std::size_t i = 0; i < curves.size(); ++i)
+    if (block_ends[i] > curves[i].up_to_batches) add_blocks(connection, curves[i], Stale::AddRows);
+  ask_of_each(
+      connection,
+      "SELECT batches, body FROM metrics WHERE trial_id = ? AND metric_group = ? AND batches > ? ORDER BY "
+      "batches",
+      curves,
+      [](Query& query, const CurveSums& curve) { query.bind(curve.trial, curve.group, curve.up_to_batches); },
+      [&](Query& row, CurveSums& curve) {
+        std::string body;
+        row.read(curve.last_batches, body);
+        decode_first_members(body, [&](std::string_view name, const json::value& value) {
+          curve.names[std::string(name)].add(value);
+          if (name != metric_of_tail) return;
+          if (const auto number = json::to_double(value))
+            curve.tail.push_back({.batches = curve.last_batches, .value = *number});
+        });
+      });
+  return curves;
+}
+
+std::map<TrialId, json::object> summaries_of(const std::vector<CurveSums>& curves) {
+  std::map<TrialId, json::object> summaries;
+  for (const auto& curve : curves) {
     json::object names;
-    for (const auto& [name, of_name] : sums.names) names[name] = to_summary(of_name);
-    const auto key = group == "training"     ? "avg_metrics"
-                     : group == "validation" ? "validation_metrics"
-                                             : group;
-    summary[key] = std::move(names);
+    for (const auto& [name, sums] : curve.names) names[name] = to_summary(sums);
+    const auto key = curve.group == "training"     ? "avg_metrics"
+                     : curve.group == "validation" ? "validation_metrics"
+                                                   : curve.group;
+    summaries[curve.trial][key] = std::move(names);
   }
-  return summary;
+  return summaries;
+}
+
+std::map<TrialId, json::object> read_summaries(Connection& connection, const std::vector<TrialId>& trials) {
+  return summaries_of(read_all_sums(connection, trials));
 }
 
 }  // namespace det::store

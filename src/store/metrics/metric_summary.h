@@ -1,5 +1,7 @@
 #pragma once
 
+#include "det/store/metrics/metric_blocks.h"
+#include "det/store/metrics/metric_sums.h"
 #include "det/store/sql/sql.h"
 #include "det/store/store.h"
 
@@ -27,7 +29,21 @@ bool blocks_stale(Connection& connection);
 /// Makes some of them anew, inside the caller's transaction.
 void renew_some_blocks(Connection& connection);
 
-/// See Store::summary_metrics.
-json::object read_summary(Connection& connection, TrialId trial);
+/// The sums of one curve.
+struct CurveSums {
+  TrialId trial;
+  std::string group{};
+  std::int64_t up_to_batches = -1;  ///< that the stored sums and blocks cover
+  SumsByName names{};               ///< over all reports
+  std::int64_t last_batches = -1;   ///< of the last report that is not covered; -1: there is none
+  std::vector<CurvePoint>
+      tail{};  ///< the values of one metric in the reports that are not covered, without times
+};
+/// Of all curves of these trials, in the order of the trials and then ascending by group.
+std::vector<CurveSums> read_all_sums(Connection& connection, const std::vector<TrialId>& trials,
+                                     const std::string& metric_of_tail = "");
+std::map<TrialId, json::object> summaries_of(const std::vector<CurveSums>& curves);
+/// See Store::summaries.
+std::map<TrialId, json::object> read_summaries(Connection& connection, const std::vector<TrialId>& trials);
 
 }  // namespace det::store

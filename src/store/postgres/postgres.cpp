@@ -251,7 +251,7 @@ void PostgresConnection::receive(const Pending& pending, std::unique_ptr<Postgre
     counts_[static_cast<std::size_t>(pending.count)] = tuples.empty() ? 0 : std::atoll(tuples.data());
   }
   if (fine && pending.what == Sent::Query && pending.statement != nullptr)
-    pending.statement->result_ = std::move(result);
+    pending.statement->answers_.push_back(std::move(result));
   while (Result more{PQgetResult(connection_)}) {
   }
 }

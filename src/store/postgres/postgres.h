@@ -44,6 +44,8 @@ class PostgresStatement final : public Statement {
   bool next() override;
   void run() override;
   void reset() override;
+  bool send() override;
+  void answer() override;
   bool is_null(int column) const override;
   std::int64_t integer(int column) const override;
   double number(int column) const override;
@@ -68,7 +70,9 @@ class PostgresStatement final : public Statement {
   std::vector<Parameter> parameters_;
   std::string buffer_;
   std::uint64_t prepared_on_ = 0;  // the connection that knows it by name
-  std::unique_ptr<PGresult, Clear> result_;
+  using Result = std::unique_ptr<PGresult, Clear>;
+  std::deque<Result> answers_;  // that came, and are not taken yet
+  Result result_;
   int row_ = 0;
 };
 

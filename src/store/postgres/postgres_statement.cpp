@@ -70,8 +70,8 @@ bool PostgresStatement::next() {
   if (result_) {
     ++row_;
   } else {
-    connection_.send(*this, true);
-    connection_.wait();
+    send();
+    answer();
     row_ = 0;
   }
   return row_ < PQntuples(result_.get());
@@ -81,8 +81,23 @@ void PostgresStatement::run() {
   connection_.send(*this, false);
 }
 
+bool PostgresStatement::send() {
+  connection_.send(*this, true);
+  parameters_.clear();
+  buffer_.clear();
+  return true;
+}
+
+void PostgresStatement::answer() {
+  if (answers_.empty()) connection_.wait();
+  result_ = std::move(answers_.front());
+  answers_.pop_front();
+  row_ = -1;
+}
+
 void PostgresStatement::reset() {
   result_.reset();
+  answers_.clear();
   parameters_.clear();
   buffer_.clear();
 }

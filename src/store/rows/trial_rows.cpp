@@ -63,19 +63,6 @@ SET experiment_id = excluded.experiment_id, trial_id = excluded.trial_id, task_i
     searcher_metric = excluded.searcher_metric, report_time = excluded.report_time
 )sql";
 
-constexpr std::string_view kSelectCheckpoints = R"sql(
-SELECT uuid, experiment_id, trial_id, task_id, allocation_id, state, batches, resources, metadata, searcher_metric,
-       report_time
-FROM checkpoints
-)sql";
-
-CheckpointRecord read_checkpoint_row(Query& query) {
-  CheckpointRecord r;
-  query.read(r.uuid, r.experiment_id, r.trial_id, r.task_id, r.allocation_id, r.state, r.batches,
-             Document{r.resources}, Document{r.metadata}, r.searcher_metric, r.report_time);
-  return r;
-}
-
 std::string_view column_of(TrialSort sort) {
   switch (sort) {
     case TrialSort::Id: return "id";
@@ -134,6 +121,13 @@ void put_allocation(Connection& connection, const AllocationRecord& r) {
       .bind(r.id, r.task_id, r.experiment_id, r.trial_id, r.run_id, r.state, Document{r.shares}, r.requested,
             r.start_time, r.end_time, r.exit_reason)
       .run();
+}
+
+CheckpointRecord read_checkpoint_row(Query& query) {
+  CheckpointRecord r;
+  query.read(r.uuid, r.experiment_id, r.trial_id, r.task_id, r.allocation_id, r.state, r.batches,
+             Document{r.resources}, Document{r.metadata}, r.searcher_metric, r.report_time);
+  return r;
 }
 
 void put_checkpoint(Connection& connection, const CheckpointRecord& r) {
@@ -225,11 +219,18 @@ TrialList read_trial_list(Connection& connection, const TrialQuery& trials) {
   return list;
 }
 
-std::optional<TrialRecord> read_trial(Connection& connection, TrialId id) {
+std::vector<TrialRecord> read_trials_by_id(Connection& connection, const std::vector<TrialId>& ids) {
   static const auto sql = std::string(kSelectTrials) + "WHERE id = ?";
-  Query query(connection, sql);
-  query.bind(id);
-  return first<TrialRecord>(query, read_trial_row);
+  std::vector<TrialRecord> trials;
+  ask_of_each(
+      connection, sql, ids, [](Query& query, TrialId id) { query.bind(id); },
+      [&](Query& row, TrialId) { trials.push_back(read_trial_row(row)); });
+  return trials;
+}
+
+std::optional<TrialRecord> read_trial(Connection& connection, TrialId id) {
+  auto found = read_trials_by_id(connection, {id});
+  return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
 }
 
 std::optional<TrialRecord> read_trial_of_task(Connection& connection, const std::string& task_id) {

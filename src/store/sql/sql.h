@@ -64,6 +64,10 @@ class Statement {
   virtual void run() = 0;
   /// Ready for the next use.
   virtual void reset() = 0;
+  /// Asks without waiting, where the database takes several questions at a time; each `answer` then leads to
+  /// the rows of the next one. False: only `next` asks.
+  virtual bool send() { return false; }
+  virtual void answer() {}
 
   virtual bool is_null(int column) const = 0;
   virtual std::int64_t integer(int column) const = 0;
@@ -119,6 +123,16 @@ class Query {
     (bind_one(values), ...);
     return *this;
   }
+  /// Ready to be bound anew.
+  void reset() {
+    statement_->reset();
+    parameter_ = 0;
+  }
+  bool send() {
+    parameter_ = 0;
+    return statement_->send();
+  }
+  void answer() { statement_->answer(); }
   /// Whether there is another row.
   bool next() { return statement_->next(); }
   /// For statements without rows.
@@ -232,6 +246,35 @@ template <class Row, class ReadRow>
 std::optional<Row> first(Query& query, ReadRow read_row) {
   if (!query.next()) return std::nullopt;
   return read_row(query);
+}
+
+/// Asks the same of each item: `bind(query, item)`, then `read(query, item)` for each row of the answer, in
+/// order. A database beyond a network is asked once for many of them. `read` must not ask with the same text.
+template <class Items, class Bind, class Read>
+void ask_of_each(Connection& connection, std::string_view sql, Items& items, Bind bind, Read read) {
+  Query query(connection, sql);
+  std::vector<decltype(&*std::begin(items))> asked;
+  const auto take = [&](auto& item) {
+    while (query.next()) read(query, item);
+  };
+  const auto take_answers = [&] {
+    for (auto* item : asked) {
+      query.answer();
+      take(*item);
+    }
+    asked.clear();
+  };
+  for (auto& item : items) {
+    bind(query, item);
+    if (query.send()) {
+      asked.push_back(&item);
+      if (asked.size() == 256) take_answers();
+      continue;
+    }
+    take(item);
+    query.reset();
+  }
+  take_answers();
 }
 
 /// As a limit: all rows.

@@ -3,6 +3,7 @@
 #include "det/store/listing.h"
 #include "det/store/metrics/metric_blocks.h"
 #include "det/store/metrics/metric_summary.h"
+#include "det/store/metrics/trial_overview.h"
 #include "det/store/rows/access_rows.h"
 #include "det/store/rows/config_policy_rows.h"
 #include "det/store/rows/environment_rows.h"
@@ -50,6 +51,9 @@ class SqlStore final : public Store {
   std::vector<TrialRecord> trials(ExperimentId id) override { return read(read_trials, id); }
   TrialList list_trials(const TrialQuery& query) override { return read(read_trial_list, query); }
   std::optional<TrialRecord> trial(TrialId id) override { return read(read_trial, id); }
+  std::vector<TrialRecord> trials(const std::vector<TrialId>& ids) override {
+    return read(read_trials_by_id, ids);
+  }
   std::optional<TrialRecord> trial_of_task(const std::string& task_id) override {
     return read(read_trial_of_task, task_id);
   }
@@ -74,7 +78,16 @@ class SqlStore final : public Store {
     return read(read_latest_metrics, trial, group);
   }
   Result<void> check_metrics(const MetricRecord& record) override { return read(check_report, record); }
-  json::object summary_metrics(TrialId trial) override { return read(read_summary, trial); }
+  json::object summary_metrics(TrialId trial) override {
+    auto summaries = read(read_summaries, std::vector{trial});
+    return std::move(summaries[trial]);
+  }
+  std::map<TrialId, json::object> summaries(const std::vector<TrialId>& trials) override {
+    return read(read_summaries, trials);
+  }
+  std::map<TrialId, TrialOverview> overviews(const OverviewQuery& query) override {
+    return read(read_overviews, query);
+  }
   std::vector<UnmanagedRecord> unmanaged() override { return read(read_unmanaged); }
   std::vector<EnvironmentRecord> environments(TrialId trial) override {
     return read(read_environments, trial);
