@@ -89,7 +89,7 @@ def main() -> None:
         best_first = "sortBy=SORT_BY_BEST_VALIDATION_METRIC&orderBy=ORDER_BY_ASC"
         reports = "/api/v1/trials/metrics/training_metrics"
         asked = {
-            "100 experiments": "/api/v1/experiments?limit=100&orderBy=ORDER_BY_DESC",
+            "100 experiments": "/api/v1/experiments?limit=100&orderBy=ORDER_BY_DESC&omitConfig=true",
             f"{SMALL} trials, best first": f"/api/v1/experiments/{experiment}/trials?limit=100&{best_first}",
             f"chart of {points:,} points": f"{reports}?trialIds={curve}&maxDatapoints=500",
         }

@@ -182,6 +182,7 @@ class Store {
 
   virtual std::vector<ExperimentRecord> experiments() = 0;  ///< all, ascending by id
   virtual std::optional<ExperimentRecord> experiment(ExperimentId id) = 0;
+  virtual std::map<ExperimentId, ExperimentRecord> experiments(const std::vector<ExperimentId>& ids) = 0;
   virtual ExperimentList list_experiments(const ExperimentQuery& query) = 0;
   virtual std::vector<TrialRecord> trials(ExperimentId id) = 0;
   virtual TrialList list_trials(const TrialQuery& query) = 0;

@@ -192,20 +192,21 @@ asio::awaitable<Result<ExperimentListReply>> list(Services& s, Context context, 
   }
   auto read_2 = [&s, query, with_config = !in.omit_config] {
     auto page = s.store.list_experiments(query);
-    std::vector<std::optional<ExperimentRecord>> whole;
+    std::vector<ExperimentId> ids;
     if (with_config)
-      for (const auto& summary : page.experiments) whole.push_back(s.store.experiment(summary.id));
-    return std::pair(std::move(page), std::move(whole));
+      for (const auto& summary : page.experiments) ids.push_back(summary.id);
+    return std::pair(std::move(page), s.store.experiments(ids));
   };
   const auto [found, whole] = co_await offload(s, std::move(read_2));
   ExperimentListReply reply;
-  for (const auto& summary : found.experiments) reply.experiments.push_back(to_api(s, summary));
-  for (std::size_t i = 0; i < whole.size(); ++i) {
-    if (!whole[i]) continue;
-    auto full = to_api(s, *whole[i]);
-    reply.experiments[i].config = std::move(full.config);
-    reply.experiments[i].original_config = std::move(full.original_config);
-    reply.experiments[i].hyperparameters = std::move(full.hyperparameters);
+  for (const auto& summary : found.experiments) {
+    auto& experiment = reply.experiments.emplace_back(to_api(s, summary));
+    const auto record = whole.find(summary.id);
+    if (record == whole.end()) continue;
+    auto full = to_api(s, record->second);
+    experiment.config = std::move(full.config);
+    experiment.original_config = std::move(full.original_config);
+    experiment.hyperparameters = std::move(full.hyperparameters);
   }
   const auto begin = std::min(query.page.offset, found.total);
   reply.pagination = {

@@ -198,6 +198,12 @@ asio::awaitable<std::vector<api::Experiment>> experiments_of(Services& s, const 
   co_return experiments;
 }
 
+std::vector<ExperimentId> experiment_ids(std::span<const api::Experiment> experiments) {
+  std::vector<ExperimentId> ids;
+  for (const auto& e : experiments) ids.push_back(e.id);
+  return ids;
+}
+
 std::vector<TrialId> best_trials(std::span<const api::Experiment> experiments) {
   std::vector<TrialId> trials;
   for (const auto& e : experiments)
@@ -212,14 +218,18 @@ asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any
   auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter.show_archived);
   auto read = [&s, &experiments, &wanted, details = needs_details(request)] {
     std::map<TrialId, json::object> summaries;
-    if (details) summaries = s.store.summaries(best_trials(experiments));
+    std::map<ExperimentId, experiment::ExperimentRecord> records;
+    if (details) {
+      summaries = s.store.summaries(best_trials(experiments));
+      records = s.store.experiments(experiment_ids(experiments));
+    }
     std::vector<Row> rows;
     for (const auto& e : experiments) {
       json::object hparams, summary;
       if (details) {
-        if (const auto record = s.store.experiment(e.id))
-          if (const auto* found = record->config.if_contains("hyperparameters"); found && found->is_object())
-            hparams = found->get_object();
+        if (const auto record = records.find(e.id); record != records.end())
+          if (auto* found = record->second.config.if_contains("hyperparameters"); found && found->is_object())
+            hparams = std::move(found->get_object());
         if (e.best_trial_id) summary = std::move(summaries[*e.best_trial_id]);
       }
       rows.emplace_back([&e, hparams, summary](const std::string& column) {

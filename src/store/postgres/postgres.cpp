@@ -77,7 +77,7 @@ void PostgresConnection::open() {
             "SELECT set_config('synchronous_commit', 'on', false) "
             "WHERE current_setting('synchronous_commit') = 'off'"
       : mode_ == Mode::Read
-          ? "SET statement_timeout = 0; SET default_transaction_read_only = on"
+          ? "SET statement_timeout = 0; SET default_transaction_read_only = on; SET jit = off"
           : "SET statement_timeout = 0; SET default_transaction_read_only = on; SET TimeZone = 'UTC'; "
             "SET DateStyle = ISO; SET search_path = public; SET work_mem = '128MB'; SET jit = off; "
             "SET idle_in_transaction_session_timeout = 0");

@@ -199,11 +199,19 @@ std::vector<ExperimentRecord> read_experiments(Connection& connection) {
   return collect<ExperimentRecord>(query, read_row);
 }
 
-std::optional<ExperimentRecord> read_experiment(Connection& connection, ExperimentId id) {
+std::map<ExperimentId, ExperimentRecord> read_experiments_by_id(Connection& connection,
+                                                                const std::vector<ExperimentId>& ids) {
   static const auto sql = fmt::format("{}WHERE id = ?", kSelect);
-  Query query(connection, sql);
-  query.bind(id);
-  return first<ExperimentRecord>(query, read_row);
+  std::map<ExperimentId, ExperimentRecord> experiments;
+  ask_of_each(
+      connection, sql, ids, [](Query& query, ExperimentId id) { query.bind(id); },
+      [&](Query& row, ExperimentId id) { experiments.insert_or_assign(id, read_row(row)); });
+  return experiments;
+}
+
+std::optional<ExperimentRecord> read_experiment(Connection& connection, ExperimentId id) {
+  auto found = read_experiments_by_id(connection, {id});
+  return found.empty() ? std::nullopt : std::optional(std::move(found.at(id)));
 }
 
 std::optional<std::string> read_model_definition(Connection& connection, const std::string& digest) {

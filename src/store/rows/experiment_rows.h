@@ -14,6 +14,8 @@ void put_model_definition(Connection& connection, const PutModelDefinition& put)
 
 std::vector<ExperimentRecord> read_experiments(Connection& connection);
 std::optional<ExperimentRecord> read_experiment(Connection& connection, ExperimentId id);
+std::map<ExperimentId, ExperimentRecord> read_experiments_by_id(Connection& connection,
+                                                                const std::vector<ExperimentId>& ids);
 std::optional<json::value> read_search(Connection& connection, ExperimentId id);
 std::optional<std::string> read_model_definition(Connection& connection, const std::string& digest);
 

@@ -45,6 +45,9 @@ class SqlStore final : public Store {
   }
   std::vector<ExperimentRecord> experiments() override { return read(read_experiments); }
   std::optional<ExperimentRecord> experiment(ExperimentId id) override { return read(read_experiment, id); }
+  std::map<ExperimentId, ExperimentRecord> experiments(const std::vector<ExperimentId>& ids) override {
+    return read(read_experiments_by_id, ids);
+  }
   ExperimentList list_experiments(const ExperimentQuery& query) override {
     return read(read_experiment_list, query);
   }
