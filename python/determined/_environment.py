@@ -5,6 +5,7 @@ A record contains nothing that differs between trials, so that a thousand trials
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import os
@@ -31,7 +32,7 @@ _VARIABLES = re.compile(
 def collect() -> dict[str, Any]:
     """Returns a JSON object. It describes PyTorch and NumPy only if this process has imported them."""
     return {
-        "versions": _versions(),
+        "versions": _versions(_imported()),
         "os": _operating_system(),
         "hardware": _hardware(),
         "switches": _switches(),
@@ -42,6 +43,14 @@ def collect() -> dict[str, Any]:
         },
         "packages": packages(),
     }
+
+
+def warm_up() -> None:
+    """Reads what forks of this process would read again: packages, versions and the machine."""
+    packages()
+    _versions(_imported())
+    _operating_system()
+    _machine()
 
 
 def report_in_background(send: Callable[[str], None]) -> threading.Thread:
@@ -80,9 +89,22 @@ def packages() -> list[str]:
     """
     found: dict[str, str] = {}
     for place in sys.path:
-        for name, version, where in _installed(pathlib.Path(place or ".")):
-            found.setdefault(re.sub("[-_.]+", "-", name).lower(), _requirement(name, version, where))
+        try:
+            changed = os.stat(place or ".").st_mtime_ns
+        except OSError:
+            continue
+        for name, requirement in _packages_in(os.path.abspath(place), changed):
+            found.setdefault(name, requirement)
     return [found[name] for name in sorted(found)]
+
+
+@functools.lru_cache(maxsize=64)
+def _packages_in(place: str, changed: int) -> tuple[tuple[str, str], ...]:
+    """Names and requirements of the packages in a directory; pip changes its time (``changed``) with each of them."""
+    return tuple(
+        (re.sub("[-_.]+", "-", name).lower(), _requirement(name, version, where))
+        for name, version, where in _installed(pathlib.Path(place))
+    )
 
 
 def _installed(place: pathlib.Path) -> Iterator[tuple[str, str, pathlib.Path]]:
@@ -113,17 +135,22 @@ def _requirement(name: str, version: str, where: pathlib.Path) -> str:
     return f"{name} @ {re.sub('//[^/@]*@', '//', url)}"  # without the name and password of who installed it
 
 
-def _versions() -> dict[str, str | None]:
+def _imported() -> tuple[str, ...]:
+    return tuple(name for name in ("torch", "numpy") if sys.modules.get(name) is not None)
+
+
+@functools.lru_cache(maxsize=4)
+def _versions(imported: tuple[str, ...]) -> dict[str, str | None]:
     versions: dict[str, str | None] = {"determined": __version__, "python": platform.python_version()}
-    for name in ("torch", "numpy"):
-        if (module := sys.modules.get(name)) is not None:
-            versions[name] = str(module.__version__)
+    for name in imported:
+        versions[name] = str(sys.modules[name].__version__)
     if (torch := sys.modules.get("torch")) is not None:
         versions["cuda"] = torch.version.cuda
         versions["cudnn"] = str(torch.backends.cudnn.version()) if torch.version.cuda else None
     return versions
 
 
+@functools.lru_cache(maxsize=1)
 def _operating_system() -> dict[str, str]:
     system = {"kernel": f"{platform.system()} {platform.release()}", "machine": platform.machine()}
     release = _fields("/etc/os-release", "=")
@@ -135,15 +162,22 @@ def _operating_system() -> dict[str, str]:
 
 
 def _hardware() -> dict[str, Any]:
-    cpu, memory = _fields("/proc/cpuinfo", ":"), _fields("/proc/meminfo", ":").get("MemTotal", "").split()
     return {
         "hostname": platform.node(),
-        "cpu": cpu.get("model name") or cpu.get("Processor") or platform.machine(),
-        "cores": os.cpu_count(),
+        **_machine(),
         "usable_cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": int(memory[0]) * 1024 if memory and memory[0].isdigit() else None,
         "gpus": _gpus(),
         "gpu_driver": _read("/sys/module/nvidia/version") or None,
+    }
+
+
+@functools.lru_cache(maxsize=1)
+def _machine() -> dict[str, Any]:
+    cpu, memory = _fields("/proc/cpuinfo", ":"), _fields("/proc/meminfo", ":").get("MemTotal", "").split()
+    return {
+        "cpu": cpu.get("model name") or cpu.get("Processor") or platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_bytes": int(memory[0]) * 1024 if memory and memory[0].isdigit() else None,
     }
 
 

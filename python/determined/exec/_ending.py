@@ -18,7 +18,7 @@ def wind_up(patience: float = PATIENCE_SECONDS) -> None:
     """
     try:
         _wait_for_threads(patience)
-        _leave_operators()
+        leave_operators()
         atexit._run_exitfuncs()
     finally:
         sys.stdout.flush()
@@ -28,12 +28,16 @@ def wind_up(patience: float = PATIENCE_SECONDS) -> None:
 def _wait_for_threads(patience: float) -> None:
     """Does what ``threading`` does at the end of an interpreter, in a thread of its own, because it has no timeout."""
     main = threading.current_thread()
+    ends = list(threading._threading_atexits)  # type: ignore[attr-defined]
 
     def others() -> list[threading.Thread]:
         return [thread for thread in threading.enumerate() if not thread.daemon and thread is not main]
 
+    if not ends and not others():
+        return
+
     def wait() -> None:
-        for end in reversed(list(threading._threading_atexits)):  # type: ignore[attr-defined]
+        for end in reversed(ends):
             end()  # the workers of concurrent.futures
         while found := others():
             found[0].join()
@@ -49,11 +53,12 @@ def _wait_for_threads(patience: float) -> None:
         )
 
 
-def _leave_operators() -> None:
+def leave_operators() -> None:
     """Prevents PyTorch from removing its registered operators one by one, which would copy 7,000 pages of memory in a
-    fork of the warm worker: a quarter of the time of a trial that computes little.
+    fork of the warm worker: a quarter of the time of a trial that computes little. The warm worker does it for its
+    forks, which then need not look through all finalizers.
     """
     for finalizer in list(weakref.finalize._registry):  # type: ignore[attr-defined]
         found = finalizer.peek()
         if found is not None and getattr(found[1], "__module__", None) == "torch.library":
-            finalizer.atexit = False
+            finalizer.detach()

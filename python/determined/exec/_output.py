@@ -12,9 +12,11 @@ def set_up(*, debug: bool = False) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, write_through=False)
-    logging.basicConfig(
-        level=logging.DEBUG if debug else logging.INFO,
-        stream=sys.stderr,
-        format="%(levelname)s: %(name)s: %(message)s",
-        force=True,
-    )
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s: %(name)s: %(message)s", force=True)
+    set_level(logging.DEBUG if debug else logging.INFO)
+
+
+def set_level(level: int) -> None:
+    """Sets the level of all logging, which costs milliseconds, because every logger forgets what it has found out."""
+    if logging.root.level != level:
+        logging.root.setLevel(level)

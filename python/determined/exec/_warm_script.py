@@ -14,6 +14,7 @@ from typing import Any
 
 from determined import _failure
 from determined._run import _launch
+from determined.exec import _output
 
 _SHELL = set("|&;<>()$`\\\"'*?[]#~!{}\n")
 READ_AT_START = (
@@ -82,7 +83,7 @@ def _as_new(directory: str) -> None:
     root = logging.getLogger()
     for handler in list(root.handlers):
         root.removeHandler(handler)
-    root.setLevel(logging.WARNING)
+    _output.set_level(logging.WARNING)
     random.seed()
     if (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.seed()

@@ -25,7 +25,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from determined.exec import _huge_pages
+from determined import _environment
+from determined.exec import _ending, _huge_pages, _output
 
 _SOCKET = 3
 _MESSAGE_BYTES = 64 * 1024
@@ -68,6 +69,10 @@ def warm_up() -> None:
 
     with no_gpus():
         _take_a_step()
+        _environment.warm_up()
+    _output.set_up()
+    socket.getaddrinfo("127.0.0.1", 0)  # imports the codec of host names
+    _ending.leave_operators()
     gc.collect()
     gc.freeze()  # objects that exist now are not collected, so that forks share their memory
     _huge_pages.collapse()
@@ -177,7 +182,7 @@ def _become_shim(
 def run_task() -> int:
     """Runs the trial, in a process that already has the task's environment and working directory."""
     from determined import _failure
-    from determined.exec import _ending, trial
+    from determined.exec import trial
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     take_environment()
@@ -194,12 +199,10 @@ def run_task() -> int:
 
 def take_environment() -> None:
     """Updates ``os.environ`` from the process's environment, which Python copies only at its start."""
-    environ = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
-    entries = []
-    index = 0
-    while environ[index] is not None:
-        entries.append(environ[index])
-        index += 1
+    environ = _CharPointers.in_dll(_LIBRARY, "environ")
+    entries: list[bytes] = []
+    while (entry := environ[len(entries)]) is not None:
+        entries.append(entry)
     tempfile.tempdir = None  # another task may have another TMPDIR, or no right to write into the worker's
     os.environ.clear()
     for entry in entries:
@@ -214,6 +217,8 @@ def take_import_path() -> None:
     sys.path[:] = [os.getcwd(), *(entry for entry in extra if entry not in kept), *kept]
 
 
+_LIBRARY = ctypes.CDLL(None)
+_CharPointers = ctypes.POINTER(ctypes.c_char_p)
 _STARTED_WITH = dict(os.environ)
 _OWN_DIRECTORY = os.getcwd()
 """Where the worker was started; ``python -m`` makes it the first entry of the import path."""
