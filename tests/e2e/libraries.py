@@ -4,6 +4,7 @@ import hashlib
 import pickle
 import re
 import shutil
+import types
 
 import torch
 from cluster import HERE, REPOSITORY, wait_until
@@ -71,13 +72,43 @@ def reports(cluster, trial):
     return found
 
 
+class UnknownKind(type):
+    """The members of an enum are their names."""
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return f"{cls.__name__}.{name}"
+
+
+class Unknown(metaclass=UnknownKind):
+    """An object of a library that is not installed here."""
+
+    def __new__(cls, *args, **_):
+        made = super().__new__(cls)
+        made.arguments = args
+        return made
+
+    def __repr__(self):
+        return f"{type(self).__name__}{sorted(vars(self).items())}"
+
+
+class Unpickler(pickle.Unpickler):
+    def find_class(self, module, name):
+        try:
+            return super().find_class(module, name)
+        except ImportError:
+            return UnknownKind(name, (Unknown,), {"__init__": lambda *_: None})
+
+
 def contents(directory, *patterns):
     """A hash of each of these files: what PyTorch saved by its values, other files by their bytes."""
+    reader = types.SimpleNamespace(__name__="reader", Unpickler=Unpickler)
     found = {}
     for file in sorted(path for pattern in patterns for path in directory.rglob(pattern)):
         digest = hashlib.sha256()
         if file.read_bytes()[:2] == b"PK" and file.suffix != ".distcp":  # PyTorch's; that is several in one
-            _add(digest, torch.load(file, weights_only=False))
+            _add(digest, torch.load(file, weights_only=False, pickle_module=reader))
         elif file.name == "determined-training-state.pkl":
             state = pickle.loads(file.read_bytes())
             _add(digest, {name: state[name] for name in state if name not in OF_ONE_TRIAL})

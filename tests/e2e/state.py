@@ -18,7 +18,7 @@ def state_hash(directory):
 
 def _add(digest, value):
     if isinstance(value, torch.Tensor):
-        digest.update(value.numpy().tobytes())
+        digest.update(value.detach().numpy().tobytes())
     elif isinstance(value, np.ndarray):
         digest.update(value.tobytes())
     elif isinstance(value, dict):

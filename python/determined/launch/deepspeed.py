@@ -3,10 +3,11 @@
 ::
 
     entrypoint: python3 -m determined.launch.deepspeed python3 train.py --deepspeed_config ds.json
+    entrypoint: python3 -m determined.launch.deepspeed --trial model_def:MyTrial
 
 ``torchrun`` sets the variables that ``deepspeed.init_distributed()`` reads. DeepSpeed itself must be listed in the
 model definition's ``requirements.txt``. Options of DeepSpeed's own launcher may come first, followed by ``--``; they
-are ignored, with a line in the log. There is no ``DeepSpeedTrial``; ``--trial`` trains a ``PyTorchTrial``.
+are ignored, with a line in the log.
 """
 
 from __future__ import annotations

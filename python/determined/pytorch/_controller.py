@@ -34,7 +34,6 @@ class PyTorchTrialController(TrialController):
     """Controls one trial in one process."""
 
     def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext, source: SourceSnapshot | None = None) -> None:
-        check_class(type(trial))
         for name in _MOVED_HYPERPARAMETERS:
             check.not_in(name, context.env.hparams, f"{name} belongs in the section optimizations of the configuration")
         self._trial = trial
@@ -49,10 +48,15 @@ class PyTorchTrialController(TrialController):
         self._stage = _staging.Stage()
         self._started = False
         self._profiling = False
-        self._calls: Calls = prepare(trial, context, self._build_loaders)
+        self._calls: Calls = self._prepare()
         self._callbacks = self._calls.callbacks
         overridden = type(trial).get_batch_length is not PyTorchTrial.get_batch_length
         self._count_records: Callable[[Any], int] = self._batch_length if overridden else _device.data_length
+
+    def _prepare(self) -> Calls:
+        """Checks the trial, and returns how to call it."""
+        check_class(type(self._trial))
+        return prepare(self._trial, self._context, self._build_loaders)
 
     @classmethod
     def prepare_process(cls, env: EnvContext, threads: int) -> None:
@@ -62,6 +66,11 @@ class PyTorchTrialController(TrialController):
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         _rng.seed_all(env.trial_seed)
+        cls.prepare_libraries(env)
+
+    @classmethod
+    def prepare_libraries(cls, env: EnvContext) -> None:
+        """Prepares what the trial's class needs besides PyTorch, whoever sets seeds and threads."""
 
     def start(self, checkpoint: str | None, uuid: str | None, *, weights_only: bool) -> dict[str, Any] | None:
         # A callback may keep what it is given.
@@ -108,19 +117,21 @@ class PyTorchTrialController(TrialController):
         self._callbacks.load_state_dict(rest.get("callbacks", state["callbacks"]))
 
     def _build_loaders(self) -> None:
-        trial, context = self._trial, self._context
-        for method in ("build_training_data_loader", "build_validation_data_loader"):
-            loader = getattr(trial, method)()
-            if not isinstance(loader, DataLoader) and context.reproducible_data:
-                raise RuntimeError(
-                    f"{type(trial).__name__}.{method}() returned a {type(loader).__module__}.{type(loader).__name__}; "
-                    "it must be a determined.pytorch.DataLoader, or call "
-                    "context.experimental.disable_dataset_reproducibility_checks() in the constructor"
-                )
-            if method == "build_training_data_loader":
-                self._training = loader
-            else:
-                self._validation = loader
+        self._training = self._loader("build_training_data_loader")
+        self._validation = self._loader("build_validation_data_loader")
+
+    def _loader(self, method: str) -> Any:
+        return self._checked_loader(method, getattr(self._trial, method)())
+
+    def _checked_loader(self, method: str, loader: Any) -> Any:
+        trial = self._trial
+        if not isinstance(loader, DataLoader) and self._context.reproducible_data:
+            raise RuntimeError(
+                f"{type(trial).__name__}.{method}() returned a {type(loader).__module__}.{type(loader).__name__}; "
+                "it must be a determined.pytorch.DataLoader, or call "
+                "context.experimental.disable_dataset_reproducibility_checks() in the constructor"
+            )
+        return loader
 
     def _share_out(self) -> None:
         context = self._context
@@ -147,15 +158,20 @@ class PyTorchTrialController(TrialController):
         collector = Collector("train_batch()")
         with torch.enable_grad():
             self._train_batches(batches, collector)
-        rows = collector.finish()
-        if ranks.size > 1 and context.env.experiment_config.average_training_metrics():
-            rows = _metrics.mean_over_ranks(ranks.allgather(rows))
+        rows = self._of_all_ranks(collector.finish())
         averages = _metrics.averages(rows)
         for name, value in context.reducers.reduce(context.distributed, training=True).items():
             averages[name] = plain(value)
         callbacks.call("on_train_step_end", self._workloads, averages)
         callbacks.call("on_training_workload_end", averages, rows)
         return averages, rows
+
+    def _of_all_ranks(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The training metrics of each batch to report."""
+        ranks = self._context.distributed
+        if ranks.size > 1 and self._context.env.experiment_config.average_training_metrics():
+            return _metrics.mean_over_ranks(ranks.allgather(rows))
+        return rows
 
     def _train_batches(self, batches: int, collector: Collector) -> None:
         context, callbacks, length = self._context, self._callbacks, self._epoch_length

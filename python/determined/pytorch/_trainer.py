@@ -8,12 +8,12 @@ import logging
 import os
 import pathlib
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from determined import _environment
 from determined._definition._source import SourceSnapshot
 from determined._info import get_trial_cluster_info
-from determined._run import _profiling
+from determined._run import _launch, _profiling
 from determined._run._local import DirectoryStorage, LocalClient, LocalOperations, new_uuid
 from determined._run._loop import Follower, Loop
 from determined._runtime_api import LoopState
@@ -133,9 +133,11 @@ class Trainer:
     A run that resumes from its latest checkpoint gives the same numbers as an uninterrupted one.
     """
 
+    trial_class: ClassVar[Any] = PyTorchTrial
+
     def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
-        if not isinstance(trial, PyTorchTrial):
-            raise TypeError(f"trial is a {type(trial).__name__}; it must be a PyTorchTrial")
+        if not isinstance(trial, self.trial_class):
+            raise TypeError(f"trial is a {type(trial).__name__}; it must be a {self.trial_class.__name__}")
         self._trial = trial
         self._context = context
         self._profiling = False
@@ -322,7 +324,7 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
     if context.env.rank == 0:
         storage.probe()  # better now than after hours of training
     source = SourceSnapshot(os.environ.get("DET_WORKDIR") or os.getcwd())
-    controller = PyTorchTrialController(trial, context, source)
+    controller = _controller_of(trial, context, source)
     client = client_of(context)
     env = context.env
     board = None
@@ -342,6 +344,13 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
     _run(context, plan, controller, lengths, storage, _runtime.new_uuid, board, started=tell_environment)
 
 
+def _controller_of(
+    trial: PyTorchTrial, context: PyTorchTrialContext, source: SourceSnapshot | None
+) -> PyTorchTrialController:
+    kind: Any = _launch.controller_class(type(trial))
+    return cast(PyTorchTrialController, kind(trial, context, source))
+
+
 def _local_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -> None:
     if plan.max_length is None:
         raise ValueError("max_length is missing; outside a cluster fit() needs it: max_length=pytorch.Epoch(1)")
@@ -349,7 +358,7 @@ def _local_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan) -
     client = LocalClient([1], smaller_is_better=plan.smaller_is_better)
     lengths = _Lengths(client, lambda _, epoch_length: length.to_batches(epoch_length))
     storage = _PathStorage(_local_root())
-    controller = PyTorchTrialController(trial, context, None)
+    controller = _controller_of(trial, context, None)
     _run(context, plan, controller, lengths, storage, new_uuid, kind=_LocalLoop)
 
 

@@ -138,6 +138,28 @@ def init(
         or aggregation_frequency < 1
     ):
         raise ValueError(f"aggregation_frequency is {aggregation_frequency!r}; it must be a whole number above 0")
+    return open_context(
+        PyTorchTrialController,
+        PyTorchTrialContext,
+        hparams=hparams,
+        exp_conf=exp_conf,
+        distributed=distributed,
+        aggregation_frequency=aggregation_frequency,
+        enable_tensorboard_logging=enable_tensorboard_logging,
+    )
+
+
+def open_context(
+    controller_class: type[PyTorchTrialController],
+    context_class: type[PyTorchTrialContext],
+    *,
+    hparams: dict[str, Any] | None,
+    exp_conf: dict[str, Any] | None,
+    distributed: DistributedContext | None,
+    aggregation_frequency: int = 1,
+    enable_tensorboard_logging: bool = True,
+) -> TrainerContext:
+    """See :func:`init`, for the contexts of any kind of trial."""
     info = get_trial_cluster_info()
     slots = int(os.environ.get("DET_SIZE") or 1) if info is not None else None
     place = dataclasses.asdict(_torchrun.place(os.environ, distributed, slots))
@@ -160,12 +182,13 @@ def init(
     connection = _torchrun.Connection(env) if env.size > 1 else None
     ranks = connection.ranks if connection is not None else distributed
     if info is None:
-        return TrainerContext(PyTorchTrialContext(env, ranks), connection=connection)
+        controller_class.prepare_libraries(env)
+        return TrainerContext(context_class(env, ranks), connection=connection)
     from determined import _runtime
 
     client: RankClient | None = _runtime.Client.from_environment() if env.rank == 0 else None
-    PyTorchTrialController.prepare_process(env, _launch.threads(dict(os.environ)))
-    context = PyTorchTrialContext(env, ranks)
+    controller_class.prepare_process(env, _launch.threads(dict(os.environ)))
+    context = context_class(env, ranks)
     _on_cluster[context] = client
     context.set_enable_tensorboard_logging(enable_tensorboard_logging)
     if client is not None and connection is not None:
