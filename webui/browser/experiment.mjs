@@ -37,7 +37,11 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   const lines = page.locator("svg.parallel path.hit");
   await lines.first().waitFor();
   assert.equal(await lines.count(), search.trials);
-  await page.getByRole("region", { name: "Importance of hyperparameters" }).locator("progress").first().waitFor();
+  const importance = page.getByRole("region", { name: "Importance of hyperparameters" });
+  await importance.getByLabel("Importance of several together").waitFor();
+  await importance.getByRole("combobox", { name: "Measure" }).selectOption("By ranks");
+  await importance.getByText("chance gives 0").waitFor();
+  assert.equal(await importance.getByLabel("Importance of several together").count(), 0);
   assert(await page.getByRole("region", { name: "Progress of the search" }).locator("progress").count() > 0);
   assert(await page.locator("svg circle.dot").count() >= search.trials);
   await page.locator("svg.plot rect").first().waitFor();

@@ -1,7 +1,8 @@
-import { useMemo } from "react";
+import { useDeferredValue, useMemo } from "react";
 import type { Experiment, Trial } from "../../../api/types";
 import { smallerIsBetter } from "../../../components/config";
 import { colourOf, quality, type Space, space } from "../../../components/charts/hyperparameters";
+import { fanova } from "../../../components/charts/fanova";
 import { importances, trialsMin } from "../../../components/charts/importance";
 import { Choice, Panel } from "../../../components/parts";
 import { useParameter } from "../../../components/address/route";
@@ -48,26 +49,47 @@ export function SearchTab({ experiment, trials }: { experiment: Experiment; tria
   );
 }
 
+const measures = [
+  ["", "fANOVA"],
+  ["ranks", "By ranks"],
+] as const;
+
 function ImportanceBars({ space: made }: { space: Space }) {
-  const list = importances(made);
+  const [measure, setMeasure] = useParameter("importance");
+  const later = useDeferredValue(made);
+  const variances = useMemo(() => (measure === "" ? fanova(later) : undefined), [measure, later]);
+  const list = variances?.alone ?? importances(made);
   return (
-    <Panel title="Importance of hyperparameters">
+    <Panel title="Importance of hyperparameters" tools={<Choice label="Measure" value={measure} options={measures} onChange={setMeasure} />}>
       {list.length === 0 && <p className="quiet">Shown once {trialsMin} trials have reported a validation metric.</p>}
-      {list.map(({ name, value }) => (
-        <div key={name} className="bar-row">
-          <span className="ellipsis" title={name}>
-            {name}
-          </span>
-          <progress className="bar" max={1} value={value} aria-label={`Importance of ${name}`} />
-          <span className="number">{Math.round(value * 100)} %</span>
-        </div>
+      {list.map((one) => (
+        <Bar key={one.name} {...one} label={`Importance of ${one.name}`} />
       ))}
-      {list.length > 0 && (
-        <p className="quiet" title="Adjusted correlation ratio of the metric's ranks, one hyperparameter at a time">
-          The share of the differences in rank that each explains by itself; chance gives 0.
-        </p>
-      )}
+      {variances !== undefined && variances.alone.length > 1 && <Bar name="several together" value={variances.together} label="Importance of several together" />}
+      {list.length > 0 &&
+        (variances === undefined ? (
+          <p className="quiet" title="Adjusted correlation ratio of the metric's ranks, one hyperparameter at a time">
+            The share of the differences in rank that each explains by itself; chance gives 0.
+          </p>
+        ) : (
+          <p className="quiet" title="Functional analysis of variance with a forest of regression trees, as in Optuna">
+            The share of the metric's variance over the search space.
+            {variances.partial.length > 0 && ` Not every trial has ${variances.partial.join(", ")}.`}
+          </p>
+        ))}
     </Panel>
+  );
+}
+
+function Bar({ name, value, label }: { name: string; value: number; label: string }) {
+  return (
+    <div className="bar-row">
+      <span className="ellipsis" title={name}>
+        {name}
+      </span>
+      <progress className="bar" max={1} value={value} aria-label={label} />
+      <span className="number">{Math.round(value * 100)} %</span>
+    </div>
   );
 }
 
