@@ -10,6 +10,9 @@ struct InSomeRoutes {
 };
 // The first that fits counts.
 constexpr InSomeRoutes kInSomeRoutes[] = {
+    {"/api/v1/changes/", "experiments", "Whether to hear of any change to an experiment or trial."},
+    {"/api/v1/changes/", "experimentIds", "The experiments to hear of; repeat the parameter for several."},
+    {"/api/v1/changes/", "trialIds", "The trials whose metrics and state to hear of."},
     {"/api/v1/experiments/", "id", "The id of the experiment."},
     {"/api/v1/trials/", "id", "The id of the trial."},
     {"/api/v1/projects/", "id", "The id of the project."},

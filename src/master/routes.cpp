@@ -50,6 +50,7 @@ void add_all_routes(http::Router& router, Services& services) {
   add_project_column_routes(router, services);
   add_file_tree_routes(router, services);
   add_bulk_routes(router, services);
+  add_change_routes(router, services);
   add_find_routes(router, services);
   add_empty_routes(router, services);
   add_profiler_routes(router, services);

@@ -9,6 +9,18 @@ export async function live({ base, page, open, text, done }, { long, waiting }) 
   await page.waitForFunction((n) => Number(/(\d+) points/.exec(document.querySelector("figure.chart [role=img]").getAttribute("aria-label"))[1]) > n, before);
   await done("the curves of a running experiment grow by themselves");
 
+  await open("/det/experiments?state=paused");
+  const row = page.getByRole("row").filter({ hasText: long.name });
+  const turn = (verb) => page.evaluate(async ([id, what]) => fetch(`/api/v1/experiments/${id}/${what}`, { method: "POST" }).then(() => performance.now()), [long.id, verb]);
+  await page.waitForTimeout(1500); // the stream is open, and the list has been still for a while
+  const paused = await turn("pause");
+  await row.first().waitFor({ timeout: 3000 });
+  const took = (await page.evaluate(() => performance.now())) - paused;
+  assert(took < 3000, `shown after ${took} ms`);
+  await turn("activate");
+  await row.first().waitFor({ state: "detached", timeout: 10_000 });
+  await done("a list shows what the master says has changed");
+
   await open(`/det/trials/${long.trial}/logs`);
   await page.locator(".logs .line").first().waitFor();
   const last = await text(page.locator(".logs .line").last());

@@ -39,11 +39,12 @@ experiment::LogRecord own_line(const cluster::LogNote& note, Time now) {
 
 }  // namespace
 
-Watch::Watch(Ledger& ledger, std::string key)
-    : all_(ledger.watches_), at_(all_->emplace(std::move(key), this)), timer_(ledger.strand_) {}
+Watch::Watch(Ledger& ledger, std::vector<std::string> keys) : all_(ledger.watches_), timer_(ledger.strand_) {
+  for (auto& key : keys) at_.push_back(all_->emplace(std::move(key), this));
+}
 
 Watch::~Watch() {
-  all_->erase(at_);
+  for (const auto at : at_) all_->erase(at);
 }
 
 asio::awaitable<void> Watch::wait(std::chrono::milliseconds limit) {
@@ -199,9 +200,10 @@ void Ledger::act(const std::vector<cluster::Effect>& effects) {
           found != nullptr && found->of_trial())
         ring(trial_key(found->record.trial_id));  // it may wait for operations
     } else if (const auto* put = std::get_if<cluster::PutExperiment>(&effect))
-      ring(experiment_key(put->record.id));
+      ring(experiment_key(put->record.id)), ring(experiments_key());
     else if (const auto* trial_row = std::get_if<cluster::PutTrial>(&effect)) {
       ring(experiment_key(trial_row->record.experiment_id));
+      ring(experiments_key());
       // Who follows the trial's log or metrics learns from it that no more will come.
       ring(task_log_key(trial_row->record.task_id));
       ring(metric_key(trial_row->record.id));
@@ -219,6 +221,12 @@ void Ledger::act(const std::vector<cluster::Effect>& effects) {
 }
 
 void Ledger::act(const cluster::PutAllocation& put) {
+  if (put.record.trial_id.value() !=
+      0) {  // whether it waits, starts or runs is part of its experiment's state
+    ring(experiment_key(put.record.experiment_id));
+    ring(experiments_key());
+    ring(metric_key(put.record.trial_id));
+  }
   if (put.record.state != experiment::AllocationState::Terminated) return;
   ring(trial_key(put.record.trial_id));  // whoever of it waits for operations is told that it is over
   for (const auto& forget : forget_allocation_) forget(put.record.id);
@@ -285,6 +293,7 @@ void Ledger::ring(const std::string& key) {
   const auto [first, last] = watches_->equal_range(key);
   for (auto it = first; it != last; ++it) {
     it->second->rung_ = true;
+    it->second->rang_.insert(key);
     it->second->timer_.cancel();
   }
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ class Ledger;
 /// Threads: the ledger's strand. May outlive the ledger, but not wait then.
 class Watch {
  public:
-  Watch(Ledger& ledger, std::string key);
+  Watch(Ledger& ledger, std::string key) : Watch(ledger, std::vector{std::move(key)}) {}
+  Watch(Ledger& ledger, std::vector<std::string> keys);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -35,14 +37,17 @@ class Watch {
   /// Returns at once if the key rang since the last return or the construction; else when it rings, or after
   /// `limit`.
   asio::awaitable<void> wait(std::chrono::milliseconds limit);
+  /// The keys that rang since the last call.
+  std::set<std::string> rang() { return std::exchange(rang_, {}); }
 
  private:
   friend Ledger;
   using All = std::multimap<std::string, Watch*>;
   std::shared_ptr<All> all_;
-  All::iterator at_;
+  std::vector<All::iterator> at_;
   asio::steady_timer timer_;
   bool rung_ = false;
+  std::set<std::string> rang_;
 };
 
 /// What the store remembers of an event: {"by": "user 2", "event": {"ExperimentPatched": {…}}}.
@@ -93,7 +98,8 @@ class Ledger {
 
   /// Returns when `key` rings or after `limit`. Use it only if there was no co_await since the state was
   /// looked at; else make a Watch first. Keys: agent_key, trial_key, allocation_key, task_log_key,
-  /// metric_key, search_key, experiment_key, task_key. A key rings when what it names has changed durably.
+  /// metric_key, search_key, experiments_key, experiment_key, task_key. A key rings when what it names has
+  /// changed durably.
   asio::awaitable<void> wait(std::string key, std::chrono::milliseconds limit);
   void ring(const std::string& key);
   static std::string agent_key(const std::string& id) { return "agent " + id; }
@@ -106,6 +112,7 @@ class Ledger {
   static std::string own_log_key() { return "master log"; }
   static std::string metric_key(TrialId id) { return "metric " + std::to_string(id.value()); }
   static std::string search_key(ExperimentId id) { return "search " + std::to_string(id.value()); }
+  static std::string experiments_key() { return "experiments"; }  ///< of any experiment or trial
   static std::string experiment_key(ExperimentId id) { return "experiment " + std::to_string(id.value()); }
 
   /// Grows whenever the agent's desired set changes; comparable within an epoch.

@@ -47,6 +47,8 @@ std::vector<Rule> of_experiments() {
       asks("POST /api/v1/experiments"),
       asks_and_looks("POST /api/v1/experiments-search"),
       asks("GET /api/v1/experiment/labels"),
+      users("GET /api/v1/changes/follow", {{ViewExperimentMetadata, K::Experiment, "?experimentIds"},
+                                           {ViewExperimentMetadata, K::Trial, "?trialIds"}}),
       asks("PUT /api/v1/experiments/by-external-id/{externalExperimentId}"),
       one("GET /api/v1/experiments/metrics-stream/metric-names", ViewExperimentMetadata, K::Experiment,
           "?ids"),

@@ -84,6 +84,30 @@ class FollowTest : public testing::MasterTest {
   }
 };
 
+TEST_F(FollowTest, APageHearsWhatChanged) {
+  const auto task = running();
+  const auto path =
+      fmt::format("/api/v1/changes/follow?experimentIds={}&trialIds={}", task.experiment_id, task.trial_id);
+  Follower page(url_, headers(user_), path),
+      list(url_, headers(user_), "/api/v1/changes/follow?experiments=true");
+  ASSERT_TRUE(page.has(std::size_t{1}) && list.has(std::size_t{1}))
+      << "the first line says that it has begun";
+  EXPECT_EQ(page.all(), R"({"result":{"changed":[]}})");
+  report(task, "training", 10, 0.5);
+  ASSERT_TRUE(page.has(fmt::format("\"trial {}\"", task.trial_id))) << page.all();
+  call(user_, "POST", fmt::format("/api/v1/experiments/{}/pause", task.experiment_id));
+  EXPECT_TRUE(page.has(fmt::format("\"experiment {}\"", task.experiment_id))) << page.all();
+  EXPECT_TRUE(list.has(R"(["experiments"])")) << list.all();
+  EXPECT_EQ(list.all().find("trial"), std::string::npos) << "what was not asked for";
+}
+
+TEST_F(FollowTest, WhatToHearOfMustBeSaid) {
+  const auto answer = call(user_, "GET", "/api/v1/changes/follow");
+  EXPECT_NE(answer.text.find("0 things are asked for; name from 1 to 1000"), std::string::npos)
+      << answer.text;
+  EXPECT_EQ(call("", "GET", "/api/v1/changes/follow?experiments=true").status, 401);
+}
+
 // The second report of a round comes while the follower reads because of the first.
 TEST_F(FollowTest, NoReportIsMissedHoweverCloseItComesToAnother) {
   const auto task = running();

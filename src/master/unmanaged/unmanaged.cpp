@@ -200,6 +200,7 @@ asio::awaitable<void> Unmanaged::write(ExperimentId id, std::optional<TrialId> t
   }
   co_await ledger_.write(std::move(changes));
   ledger_.ring(Ledger::experiment_key(id));
+  ledger_.ring(Ledger::experiments_key());
   if (!trial) co_return;
   ledger_.ring(log);  // who follows learns from it that no more will come
   ledger_.ring(Ledger::metric_key(*trial));

@@ -45,6 +45,27 @@ test("reads in its pace until it was the last time", async () => {
   expect(it.times()).toBe(3);
 });
 
+test("where a bell rings it is read at once, but not without end; the rest of the time it is rarely read", async () => {
+  let ring = () => {};
+  const bell = { on: (heard: () => void) => ((ring = heard), () => undefined), leastMs: 100, works: () => true };
+  let times = 0;
+  const stop = new AbortController();
+  const end = repeat(async () => ((times += 1), "again" as const), 1000, stop.signal, () => undefined, bell);
+  await vi.advanceTimersByTimeAsync(4_900);
+  expect(times).toBe(1);
+  ring();
+  await vi.advanceTimersByTimeAsync(10);
+  expect(times).toBe(2);
+  for (let at = 0; at < 100; at += 1) {
+    ring();
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  expect(times).toBeGreaterThan(10);
+  expect(times).toBeLessThan(14);
+  stop.abort();
+  await end;
+});
+
 test("a hidden page asks nothing, and asks at once when it is seen again", async () => {
   const it = reading(99);
   await vi.advanceTimersByTimeAsync(10);

@@ -515,6 +515,23 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/changes/follow": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Follow which experiments and trials change; a line names them, and the first line nothing */
+        readonly get: operations["getChangesFollow"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/checkpoints": {
         readonly parameters: {
             readonly query?: never;
@@ -4226,6 +4243,9 @@ export interface components {
         };
         readonly ByIds: {
             readonly roleIds?: readonly number[];
+        };
+        readonly ChangesLine: {
+            readonly changed: readonly string[];
         };
         readonly Checkpoint: {
             readonly taskId: string;
@@ -8285,6 +8305,71 @@ export interface operations {
             };
             /** @description PermissionDenied */
             readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getChangesFollow: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The experiments to hear of; repeat the parameter for several. */
+                readonly experimentIds?: readonly number[];
+                /** @description The trials whose metrics and state to hear of. */
+                readonly trialIds?: readonly number[];
+                /** @description Whether to hear of any change to an experiment or trial. */
+                readonly experiments?: boolean;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description One such object per line, until the stream ends */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/x-ndjson": {
+                        readonly result?: components["schemas"]["ChangesLine"];
+                    };
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description URI Too Long */
+            readonly 414: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

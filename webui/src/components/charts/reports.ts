@@ -1,11 +1,14 @@
 import { useEffect, useMemo, useState } from "react";
+import { changes, type Topic } from "../../api/changes";
 import { ApiError, stream } from "../../api/client";
 import { toApiError } from "../../api/loadable";
-import { repeat } from "../../api/repeat";
+import { type Bell, repeat } from "../../api/repeat";
 import type { MetricReport } from "../../api/types";
 
 /** Of one trial, and of several. */
 const [oneMs, manyMs] = [1000, 3000];
+/** Of so many trials the master tells at most: their ids are part of an address. */
+const heardMax = 200;
 /** Of all curves together: more than a screen shows, and drawn in a moment. */
 const pointsMax = 20_000;
 
@@ -38,7 +41,7 @@ export const newest = (before: readonly MetricReport[], read: readonly MetricRep
 
 /**
  * The reports of some trials, of long curves as many as a chart shows (the
- * server leaves out no peak). They are read again every few seconds while `live`.
+ * server leaves out no peak). While `live`, they are read again when there are new ones.
  */
 export function useReports(trialIds: readonly number[], live: boolean, group: "all" | "validation" = "all"): Reports {
   const key = `${group}:${trialIds.join(",")}`;
@@ -65,7 +68,12 @@ export function useReports(trialIds: readonly number[], live: boolean, group: "a
     const trouble = (text: string) => {
       if (text !== "") change({ complete: true, error: new ApiError(0, text) });
     };
-    repeat(read, ids.length === 1 ? oneMs : manyMs, abort.signal, trouble).catch((cause: unknown) => {
+    const bell: Bell = {
+      on: (ring) => changes.on(live ? ids.slice(0, heardMax).map((id): Topic => `trial ${id}`) : [], ring),
+      leastMs: ids.length === 1 ? 100 : 1000,
+      works: () => ids.length <= heardMax && changes.works(),
+    };
+    repeat(read, ids.length === 1 ? oneMs : manyMs, abort.signal, trouble, bell).catch((cause: unknown) => {
       if (!abort.signal.aborted) change({ complete: true, error: toApiError(cause) });
     });
     return () => abort.abort();

@@ -36,7 +36,10 @@ async function load(username: string, signal: AbortSignal): Promise<Everything> 
 /** What goes on now, what just ended, and what is one's own. */
 export function Dashboard() {
   const me = useMe();
-  const [loaded] = usePolled(`dashboard ${me.username}`, (signal) => load(me.username, signal), pollMs);
+  const [loaded] = usePolled(`dashboard ${me.username}`, (signal) => load(me.username, signal), pollMs, undefined, {
+    topics: ["experiments"],
+    leastMs: 1000,
+  });
   return (
     <>
       <PageHead title="Dashboard" />

@@ -36,6 +36,7 @@ export function ExperimentPage({ id, tab }: { id: number; tab: ExperimentTab }) 
     (signal) => load(id, signal),
     (value) => (value !== undefined && value.trials.length > manyTrials ? 5 * pollMs : pollMs),
     ({ experiment }) => !isTerminal(experiment.state),
+    { topics: [`experiment ${id}`], leastMs: 250 },
   );
   return (
     <Loaded of={loaded} what={`experiment ${id}`} title={`Experiment ${id}`}>

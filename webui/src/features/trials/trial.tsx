@@ -25,6 +25,7 @@ export function TrialPage({ id, tab }: { id: number; tab: TrialTab }) {
     (signal) => getTrial(id, signal),
     pollMs,
     ({ trial }) => !isTerminal(trial.state),
+    { topics: [`trial ${id}`], leastMs: 250 },
   );
   return (
     <Loaded of={loaded} what={`trial ${id}`} title={`Trial ${id}`}>

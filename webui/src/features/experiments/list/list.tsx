@@ -37,7 +37,10 @@ export function ExperimentList() {
 export function ExperimentTable({ project }: { project?: number }) {
   const [asked, change] = useQuery();
   const query = project === undefined ? asked : { ...asked, project: String(project) };
-  const [list, reload] = usePolled(JSON.stringify(query), (signal) => listExperiments(query, signal), pollMs);
+  const [list, reload] = usePolled(JSON.stringify(query), (signal) => listExperiments(query, signal), pollMs, undefined, {
+    topics: ["experiments"],
+    leastMs: 1000,
+  });
   // While the next answer is on its way, the last one stays: nothing jumps while one types.
   const [last, setLast] = useState<ExperimentPage>();
   const [chosen, setChosen] = useState<ReadonlyMap<number, Experiment>>(new Map());

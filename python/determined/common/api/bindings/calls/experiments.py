@@ -24,6 +24,7 @@ from determined.common.api.bindings.messages.experiments import (
     v1DeleteExperimentsRequest,
     v1DeleteExperimentsResponse,
     v1ExpMetricNamesResponse,
+    v1GetChangesFollowResponse,
     v1GetExperimentLabelsResponse,
     v1GetExperimentParetoResponse,
     v1GetExperimentResponse,
@@ -61,6 +62,7 @@ __all__ = [
     "delete_DeleteExperiments",
     "delete_DeleteTensorboardFiles",
     "get_ExpMetricNames",
+    "get_GetChangesFollow",
     "get_GetExperiment",
     "get_GetExperimentLabels",
     "get_GetExperimentPareto",
@@ -91,6 +93,20 @@ __all__ = [
     "post_UnarchiveExperiments",
     "put_PutExperimentLabel",
 ]
+
+
+def get_GetChangesFollow(
+    session: Session,
+    *,
+    experimentIds: Sequence[int] | None = None,
+    trialIds: Sequence[int] | None = None,
+    experiments: bool | None = None,
+) -> Iterator[v1GetChangesFollowResponse]:
+    """Follow which experiments and trials change; a line names them, and the first line nothing."""
+    for item in session.stream(
+        "/api/v1/changes/follow", {"experimentIds": experimentIds, "trialIds": trialIds, "experiments": experiments}
+    ):
+        yield v1GetChangesFollowResponse.from_json(item)
 
 
 def get_GetExperimentLabels(session: Session, *, projectId: int | None = None) -> v1GetExperimentLabelsResponse:

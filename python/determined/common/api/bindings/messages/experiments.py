@@ -40,6 +40,7 @@ __all__ = [
     "v1ExperimentForecast",
     "v1FileNode",
     "v1Forecast",
+    "v1GetChangesFollowResponse",
     "v1GetExperimentLabelsResponse",
     "v1GetExperimentParetoResponse",
     "v1GetExperimentResponse",
@@ -219,6 +220,10 @@ class v1Forecast(Message):
     slotSeconds: float
     usage: list[v1Moment]
     events: str
+
+
+class v1GetChangesFollowResponse(Message):
+    changed: list[str]
 
 
 class v1GetExperimentLabelsResponse(Message):
