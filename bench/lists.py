@@ -80,12 +80,12 @@ def main() -> None:
     points = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
     database = sys.argv[3] if len(sys.argv) > 3 else ""
     with platform(*(["--db", database] if database else []), server="master") as server:
-        agent = Agent(server)
+        curve, experiment = report_curve(server, points), add_experiment(server)
+        agent = Agent(server)  # last: the master gives up one that does not call
         agent.sync()
         for _ in range(TRIALS):
             server.submit()
         clients = [of_trial(allocation) for allocation in agent.sync()][:REPORTING]
-        curve, experiment = report_curve(server, points), add_experiment(server)
         best_first = "sortBy=SORT_BY_BEST_VALIDATION_METRIC&orderBy=ORDER_BY_ASC"
         reports = "/api/v1/trials/metrics/training_metrics"
         asked = {

@@ -105,4 +105,34 @@ for (const [what, times] of [["zoom into a fifth of it", zoomed], ["the detail o
   times.sort((a, b) => a - b);
   console.log(`${what}: ${Math.round(times[(rounds - 1) / 2])} ms (${Math.round(times[0])}–${Math.round(times[rounds - 1])})`);
 }
+
+// A trial that reports, and a curve that moves.
+const call = (path, method, body) =>
+  page.evaluate(
+    async ([to, how, what]) => (await fetch(to, { method: how, headers: { "Content-Type": "application/json" }, body: JSON.stringify(what) })).json(),
+    [path, method, body],
+  );
+const config = "name: live\nsearcher: {name: single, metric: loss, max_length: {batches: 1000}}\n";
+const { experiment } = await call(`/api/v1/experiments/by-external-id/live-${Date.now()}`, "PUT", { config, unmanaged: true });
+const made = { createTrialRequest: { experimentId: experiment.id, hparams: {}, unmanaged: true }, externalTrialId: `live-${Date.now()}` };
+const live = (await call("/api/v1/trials", "PUT", made)).trial.id;
+const { trialRunId } = await call(`/api/v1/trials/${live}/start`, "POST", { resume: true });
+const report = (step) =>
+  call(`/api/v1/trials/${live}/metrics`, "POST", {
+    group: "training",
+    metrics: { trialId: live, trialRunId, stepsCompleted: step, metrics: { avgMetrics: { loss: 1 / step } } },
+  });
+for (const step of [1, 2, 3]) await report(step);
+await page.goto(`${base}/det/trials/${live}`);
+await page.waitForFunction(drawn);
+let step = 3;
+await measure(
+  "a report, until its curve has moved",
+  {
+    prepare: () => page.waitForTimeout(2000),
+    run: () => report((step += 1)),
+    expects: () => step,
+  },
+  (n) => document.querySelector("figure.chart [role=img]").ariaLabel.includes(`${n} points`),
+);
 await browser.close();
