@@ -50,7 +50,8 @@ asio::awaitable<Result<void>> follow(Services& s, ChangesQuery query, ItemWriter
   std::vector<std::string> names;
   for (const auto& [key, name] : keys) names.push_back(key);
   Watch watch(s.ledger, std::move(names));
-  bool taken = co_await out.write({});  // it has begun
+  const ChangesLine nothing;
+  bool taken = co_await out.write(nothing);  // it has begun
   asio::steady_timer pause(co_await asio::this_coro::executor);
   while (taken) {
     co_await watch.wait(kMost);
