@@ -18,6 +18,7 @@ NAMES = sorted(
     folder.name
     for folder in EXAMPLES.iterdir()
     if (folder / "model_def.py").exists()
+    and not (folder / "requirements.txt").exists()  # of libraries that are not installed here
     and not _families.needs_tensorflow(folder, _local_run.read_config(str(folder / "const.yaml")))
 )
 DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
