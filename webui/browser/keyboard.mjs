@@ -27,7 +27,10 @@ export async function keyboard({ page, open, path, done }, { search, long }) {
   await page.keyboard.press("Control+k");
   await page.keyboard.type(`#${search.best}`);
   await box.getByRole("option", { name: `Trial ${search.best}` }).waitFor();
+  await box.getByRole("option").nth(1).waitFor();
   await page.keyboard.press("ArrowUp"); // from the first to the last
+  assert.match(await chosen.innerText(), /Experiment$/);
+  await page.keyboard.press("ArrowDown");
   assert.match(await chosen.innerText(), /^Trial/);
   await page.keyboard.press("Enter");
   await page.waitForURL(`**/det/trials/${search.best}`);

@@ -52,7 +52,8 @@ export function Palette({ commands, onClose }: { commands: readonly Command[]; o
   const experiments = useExperiments(typed);
   const number = numberIn(typed);
   const numbered = number === undefined ? [] : [to(`Trial ${number}`, "Trial", { page: "trial", id: number, tab: "overview" })];
-  const all = [...found(commands, typed), ...experiments, ...numbered];
+  // What comes later comes last: what one has chosen stays in its place.
+  const all = [...found(commands, typed), ...numbered, ...experiments];
   const chosen = Math.min(at, all.length - 1);
   useEffect(() => {
     box.current?.showModal();
