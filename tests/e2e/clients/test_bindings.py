@@ -20,7 +20,7 @@ files = [
 config = pathlib.Path("const.yaml").read_text().replace("300", "20").replace("0.003", "0.0")
 """
 # Calls that wait for news.
-WAITING = ("get_AllocationPreemptionSignal", "get_GetAllocationWish", "get_GetSearcherEvents")
+WAITING = ("get_AllocationPreemptionSignal", "get_GetChangesFollow", "get_GetAllocationWish", "get_GetSearcherEvents")
 # Calls that need several metrics, a job that waits, the process of a trial, or a pool with a provider.
 REFUSED = {
     "get_GetExperimentPareto",
