@@ -319,20 +319,25 @@ class PyTorchTrialController(TrialController):
                 rest["scaler_state_dict"] = context.scaler.state_dict()
             state = _state.user_state(context, callbacks.state_dict())
             callbacks.call("on_checkpoint_save_start", state)
-        if any(callbacks.has(hook) for hook in _HOOKS_WITH_FILES):
-            return Snapshot(lambda directory: self._write(directory, state, rest))
+        return self._snapshot_of((state, rest), lambda directory, parts: self._write_files(directory, *parts))
+
+    def _snapshot_of(self, state: Any, write: Callable[[str, Any], None]) -> Snapshot:
+        """A snapshot that ``write(directory, state)`` writes. Callbacks that get its files want the trial to wait."""
+
+        def whole(directory: str) -> None:
+            with _rng.untouched():
+                write(directory, state)
+                for hook in _HOOKS_WITH_FILES:
+                    self._callbacks.call(hook, directory)
+
+        if any(self._callbacks.has(hook) for hook in _HOOKS_WITH_FILES):
+            return Snapshot(whole)
 
         def staged() -> Callable[[str], None] | None:
-            copied = self._stage.copy_of((state, rest))
-            return None if copied is None else lambda directory: self._write_files(directory, *copied)
+            copied = self._stage.copy_of(state)
+            return None if copied is None else lambda directory: write(directory, copied)
 
-        return Snapshot(lambda directory: self._write(directory, state, rest), staged)
-
-    def _write(self, directory: str, state: dict[str, Any], rest: dict[str, Any]) -> None:
-        with _rng.untouched():
-            self._write_files(directory, state, rest)
-            for hook in _HOOKS_WITH_FILES:
-                self._callbacks.call(hook, directory)
+        return Snapshot(whole, staged)
 
     def _write_files(self, directory: str, state: dict[str, Any], rest: dict[str, Any]) -> None:
         env = self._context.env

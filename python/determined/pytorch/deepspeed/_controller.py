@@ -21,7 +21,7 @@ from determined._trial import Snapshot
 from determined.common import check
 from determined.pytorch import _loading, _rng
 from determined.pytorch._collect import Collector
-from determined.pytorch._controller import _HOOKS_WITH_FILES, PyTorchTrialController
+from determined.pytorch._controller import PyTorchTrialController
 from determined.pytorch._generation import Calls, _callbacks
 from determined.pytorch._reducer import reduce_batches
 from determined.pytorch._state import TRIAL_FILE
@@ -248,14 +248,7 @@ class DeepSpeedTrialController(PyTorchTrialController):
             callbacks.call("on_checkpoint_save_start", rest)
             saved = self._save_engines()
             assert saved is not None
-        if any(callbacks.has(hook) for hook in _HOOKS_WITH_FILES):
-            return Snapshot(lambda directory: self._store(directory, saved, rest))
-
-        def staged() -> Callable[[str], None] | None:
-            copied = self._stage.copy_of(rest)
-            return None if copied is None else lambda directory: self._store_files(directory, saved, copied)
-
-        return Snapshot(lambda directory: self._store(directory, saved, rest), staged)
+        return self._snapshot_of(rest, lambda directory, part: self._store_files(directory, saved, part))
 
     def contribute(self) -> None:
         with _rng.untouched():
@@ -289,12 +282,6 @@ class DeepSpeedTrialController(PyTorchTrialController):
         if ranks.local_rank == 0:
             shutil.rmtree(place, ignore_errors=True)
         return None
-
-    def _store(self, directory: str, saved: pathlib.Path, rest: dict[str, Any]) -> None:
-        with _rng.untouched():
-            self._store_files(directory, saved, rest)
-            for hook in _HOOKS_WITH_FILES:
-                self._callbacks.call(hook, directory)
 
     def _store_files(self, directory: str, saved: pathlib.Path, rest: dict[str, Any]) -> None:
         try:
