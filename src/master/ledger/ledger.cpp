@@ -199,9 +199,10 @@ void Ledger::act(const std::vector<cluster::Effect>& effects) {
       if (const auto* found = cluster_.allocation(allocation->allocation);
           found != nullptr && found->of_trial())
         ring(trial_key(found->record.trial_id));  // it may wait for operations
-    } else if (const auto* put = std::get_if<cluster::PutExperiment>(&effect))
-      ring(experiment_key(put->record.id)), ring(experiments_key());
-    else if (const auto* trial_row = std::get_if<cluster::PutTrial>(&effect)) {
+    } else if (const auto* put = std::get_if<cluster::PutExperiment>(&effect)) {
+      ring(experiment_key(put->record.id));
+      ring(experiments_key());
+    } else if (const auto* trial_row = std::get_if<cluster::PutTrial>(&effect)) {
       ring(experiment_key(trial_row->record.experiment_id));
       ring(experiments_key());
       // Who follows the trial's log or metrics learns from it that no more will come.
@@ -221,8 +222,7 @@ void Ledger::act(const std::vector<cluster::Effect>& effects) {
 }
 
 void Ledger::act(const cluster::PutAllocation& put) {
-  if (put.record.trial_id.value() !=
-      0) {  // whether it waits, starts or runs is part of its experiment's state
+  if (put.record.trial_id) {  // whether it waits, starts or runs is shown as the state of both
     ring(experiment_key(put.record.experiment_id));
     ring(experiments_key());
     ring(metric_key(put.record.trial_id));

@@ -36,8 +36,7 @@ struct CurveSums {
   std::int64_t up_to_batches = -1;  ///< that the stored sums and blocks cover
   SumsByName names{};               ///< over all reports
   std::int64_t last_batches = -1;   ///< of the last report that is not covered; -1: there is none
-  std::vector<CurvePoint>
-      tail{};  ///< the values of one metric in the reports that are not covered, without times
+  std::vector<CurvePoint> tail{};   ///< of one metric in the reports that are not covered, without times
 };
 /// Of all curves of these trials, in the order of the trials and then ascending by group.
 std::vector<CurveSums> read_all_sums(Connection& connection, const std::vector<TrialId>& trials,

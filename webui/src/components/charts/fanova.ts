@@ -1,7 +1,7 @@
 /**
  * Functional analysis of variance (fANOVA; Hutter, Hoos and Leyton-Brown,
  * ICML 2014): which part of the metric's variance over the search space each
- * hyperparameter explains, alone and in pairs, in the mean of all others.
+ * hyperparameter explains alone, averaged over the values of all others.
  *
  * A forest of regression trees is fitted to the trials. A tree divides the
  * space into boxes with a constant value each, so that its mean, its variance
@@ -121,10 +121,10 @@ const isInterval = (side: Side): side is readonly [number, number] => typeof sid
 /** Which part of a dimension a side of a box takes. */
 const widthOf = (side: Side) => (isInterval(side) ? side[1] - side[0] : side.filter(Boolean).length / side.length);
 
-/** The cells of a dimension in which no leaf changes: their widths, and for each leaf whether it covers them. */
+/** The cells of a dimension, in which no leaf begins or ends. */
 interface Cells {
   readonly widths: readonly number[];
-  /** From the first to before the last cell, or for categories each by itself. */
+  /** The indices of the cells that a leaf covers. */
   readonly covers: (leaf: number) => readonly number[];
 }
 
