@@ -20,7 +20,8 @@ class ExperimentConfig(dict[str, Any]):
         return int(self.get("scheduling_unit") or self.get("batches_per_step") or 100)
 
     def slots_per_trial(self) -> int:
-        return int(self._section("resources").get("slots_per_trial", 1) or 1)
+        slots = self._section("resources").get("slots_per_trial", 1) or 1
+        return int(slots["min"] if isinstance(slots, Mapping) else slots)  # a range, outside a trial
 
     def native_parallel_enabled(self) -> bool:
         return bool(self._section("resources").get("native_parallel", False))

@@ -63,7 +63,12 @@ void Cluster::request(experiment::Experiment& experiment, const experiment::Requ
                        .trial_id = wanted.trial,
                        .run_id = trial.record.run_id,
                        .requested = step.now};
-  allocation.slots = static_cast<int>(experiment.config().resources.slots_per_trial);
+  const auto& resources = experiment.config().resources;
+  const auto* batch_size = trial.record.hparams.if_contains("global_batch_size");
+  allocation.slot_counts =
+      config::slot_counts(resources, batch_size == nullptr ? 0 : json::to_int64(*batch_size).value_or(0));
+  allocation.slots = allocation.slot_counts.empty() ? static_cast<int>(resources.slots_per_trial)
+                                                    : allocation.slot_counts.front();
   step.effects.push_back(PutAllocation{allocation.record});
   allocations_.put(wanted.allocation_id, std::move(allocation));
   step.place = true;

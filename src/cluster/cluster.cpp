@@ -104,6 +104,8 @@ std::vector<Event> Cluster::due(Time now) const {
       events.push_back(PreemptionExpired{id});
     else if (allocation.idle() && !allocation.leaving() && idle_ends(allocation) <= now)
       events.push_back(IdleExpired{id});
+    else if (allocation.keeps_slots_until && *allocation.keeps_slots_until <= now && !allocation.leaving())
+      events.push_back(SlotsKept{id});
   for (const auto& [id, task] : tasks_)
     if (task.idle_for_too_long(now)) events.push_back(TaskKilled{id, task.idle_reason()});
   due_of_pools(now, events);

@@ -57,6 +57,10 @@ struct Allocation {
   /// Since when its processes only wait, with everything saved: who needs the slots gets them. To the
   /// scheduler they are free, also while the processes leave.
   std::optional<Time> idle_since{};
+  /// The numbers of slots that it may get, ascending, where its trial can run on several; then `slots` is the
+  /// fewest until it starts.
+  std::vector<int> slot_counts{};
+  std::optional<Time> keeps_slots_until{};  ///< until then it is not asked to start again on more or fewer
 
   bool of_trial() const { return static_cast<bool>(record.trial_id); }
   bool leaving() const { return kill || (preempt && !may_stay); }
@@ -67,7 +71,7 @@ struct Allocation {
 BOOST_DESCRIBE_STRUCT(Allocation, (),
                       (record, slots, agents_running, agents_ended, preempt, preemptions, may_stay, resume,
                        for_others, acknowledged, kill, lost, failure, preempt_deadline, exit,
-                       heeds_preemption, signaled, idle_since))
+                       heeds_preemption, signaled, idle_since, slot_counts, keeps_slots_until))
 
 /// What a process that has given way and saved everything shall do.
 enum class Wish {
@@ -202,6 +206,7 @@ class Cluster {
   Outcome on(const AllocationExited&, Step&);
   Outcome on(const PreemptionExpired&, Step&);
   Outcome on(const IdleExpired&, Step&);
+  Outcome on(const SlotsKept&, Step&);
   Outcome on(const OperationCompleted&, Step&);
   Outcome on(const TrialProgressed&, Step&);
   Outcome on(const ValidationReported&, Step&);

@@ -326,6 +326,13 @@ struct PreemptionExpired {
 };
 BOOST_DESCRIBE_STRUCT(PreemptionExpired, (), (allocation_id))
 
+/// The allocation has kept its slots for as long as it must: it may be asked to start again on more or fewer.
+struct SlotsKept {
+  static constexpr const char* kName = "SlotsKept";
+  std::string allocation_id;
+};
+BOOST_DESCRIBE_STRUCT(SlotsKept, (), (allocation_id))
+
 /// The allocation's processes have waited for something to do for as long as their pool lets them.
 struct IdleExpired {
   static constexpr const char* kName = "IdleExpired";
@@ -407,11 +414,11 @@ class Event {
                    ExperimentExtended, ExperimentContinued, SearchContinued, ExperimentTracked, TrialTracked,
                    SearchAnswered, JobMoved, TrialKilled, CheckpointsCollected, AgentJoined, AgentSilent,
                    AgentLost, AgentSet, AllocationStarted, RankFailed, AllocationExited, PreemptionExpired,
-                   IdleExpired, OperationCompleted, TrialProgressed, ValidationReported, CheckpointReported,
-                   EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged, PreemptionRequested,
-                   TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled, TaskPaused, TaskUnpaused,
-                   PreemptionHeeded, AgentLeaving, AllotmentRequested, AllotmentReported, AllotmentReleased,
-                   AllotmentLeaving, AllotmentEnded, AllotmentClaimed>;
+                   IdleExpired, SlotsKept, OperationCompleted, TrialProgressed, ValidationReported,
+                   CheckpointReported, EarlyExitReported, LogPolicyMatched, PreemptionAcknowledged,
+                   PreemptionRequested, TaskSubmitted, TaskKilled, TaskPrioritySet, TaskReady, TaskIdled,
+                   TaskPaused, TaskUnpaused, PreemptionHeeded, AgentLeaving, AllotmentRequested,
+                   AllotmentReported, AllotmentReleased, AllotmentLeaving, AllotmentEnded, AllotmentClaimed>;
   template <class Kind>
   static constexpr std::size_t kPlace = boost::mp11::mp_find<Any, Kind>::value;
 

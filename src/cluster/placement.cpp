@@ -7,6 +7,14 @@ namespace det::cluster {
 
 using experiment::AllocationState;
 
+namespace {
+
+std::string slots_text(int slots) {
+  return fmt::format("{} slot{}", slots, slots == 1 ? "" : "s");
+}
+
+}  // namespace
+
 const std::vector<scheduler::Agent>& Cluster::scheduler_agents(const std::string& pool) const {
   return planner_.pool(pool).agents;
 }
@@ -35,6 +43,14 @@ void Cluster::place_pool(const std::string& pool, Step& step) {
   planner_.planned(pool, std::move(plan.waiting));
   carry_out(std::move(plan.start), pool, step);
   if (this->pool(pool).elastic && !view.waiting.empty()) step.effects.push_back(WakeProvider{});
+  for (const auto& [id, slots] : plan.resize) {
+    const auto& allocation = *this->allocation(id);
+    step.effects.push_back(
+        LogNote{allocation.record.task_id, id,
+                fmt::format("the trial gives its {} back, to resume from a checkpoint on {}",
+                            slots_text(allocation.slots), slots)});
+    preempt(id, false, step);
+  }
   for (const auto& id : plan.preempt) {
     auto& allocation = *live_allocation(id);
     allocation.for_others = true;
@@ -60,13 +76,21 @@ void Cluster::start(const scheduler::Placement& placement, Step& step) {
   step.effects.push_back(PutAllocation{allocation.record});
   const auto& agent = placement.shares.front().agent;
   if (allocation.of_trial()) {
-    const auto& trial = *experiment(allocation.record.experiment_id)->trial(allocation.record.trial_id);
+    const auto& owner = *experiment(allocation.record.experiment_id);
+    const auto& trial = *owner.trial(allocation.record.trial_id);
+    std::string on = fmt::format("agent {}", agent);
+    if (const auto& range = owner.config().resources.slots_range) {
+      allocation.slots = 0;
+      for (const auto& share : placement.shares) allocation.slots += static_cast<int>(share.slots.size());
+      allocation.keeps_slots_until = step.now + range->resize_after_seconds * kSecond;
+      on += fmt::format(" with {}, of {} to {}", slots_text(allocation.slots), range->min, range->max);
+    }
     RewindTrial rewind{trial.record.id, allocation.record.run_id, trial.checkpoint_batches};
     if (trial.record.latest_checkpoint.empty()) rewind.batches = std::nullopt;
     step.effects.push_back(std::move(rewind));
-    step.effects.push_back(LogNote{allocation.record.task_id, placement.allocation_id,
-                                   fmt::format("trial {} (run {}) starts on agent {}", trial.record.id,
-                                               allocation.record.run_id, agent)});
+    step.effects.push_back(LogNote{
+        allocation.record.task_id, placement.allocation_id,
+        fmt::format("trial {} (run {}) starts on {}", trial.record.id, allocation.record.run_id, on)});
   } else {
     auto& task = *tasks_.change(allocation.record.task_id);
     task.placed();
@@ -77,6 +101,14 @@ void Cluster::start(const scheduler::Placement& placement, Step& step) {
     settle(task.record().id, task::Wish::Nothing, step);
   }
   wake_agents(allocation, step);
+}
+
+Outcome Cluster::on(const SlotsKept& event, Step& step) {
+  auto* allocation = live_allocation(event.allocation_id);
+  if (allocation == nullptr) return {};
+  allocation->keeps_slots_until.reset();
+  step.place = true;
+  return {};
 }
 
 }  // namespace det::cluster

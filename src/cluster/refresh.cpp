@@ -32,9 +32,11 @@ scheduler::Request Cluster::request_of(const Allocation& allocation) const {
   auto request = terms_of(job_of(allocation));
   request.allocation_id = allocation.record.id;
   request.slots = allocation.slots;
+  request.slot_counts = allocation.slot_counts;
   request.requested = allocation.record.requested;
   request.running = allocation.record.state != AllocationState::Pending;
   request.releasing = allocation.preempt || allocation.kill;
+  request.resizable = request.running && allocation.slot_counts.size() > 1 && !allocation.keeps_slots_until;
   request.asked = allocation.for_others && !allocation.kill;
   if (per_task(pool(pool_where(allocation)))) request.reservation = allocation.record.task_id;
   if (allocation.of_trial())

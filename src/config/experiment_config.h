@@ -48,8 +48,19 @@ inline bool decided_outside(std::string_view searcher) {
   return searcher == "custom" || searcher == "optuna";
 }
 
+/// A trial that runs on any number of slots from `min` to `max`, and on more or fewer when it starts again.
+struct SlotRange {
+  std::int64_t min = 1, max = 1;
+  /// What stays when the number of slots changes: the global batch size, or the batch size of a slot. Then
+  /// global_batch_size is that of `max` slots.
+  bool keeps_global_batch = true;
+  std::int64_t resize_after_seconds = 60;  ///< a run keeps its slots at least so long
+  friend bool operator==(const SlotRange&, const SlotRange&) = default;
+};
+
 struct Resources {
-  std::int64_t slots_per_trial = 1;
+  std::int64_t slots_per_trial = 1;      ///< the fewest, where there is a range
+  std::optional<SlotRange> slots_range;  ///< of `slots_per_trial: {min: 2, max: 8}`
   std::optional<std::int64_t> max_slots;
   double weight = 1;
   std::optional<int> priority;
@@ -118,6 +129,14 @@ struct Resolved {
   ExperimentConfig config;
   std::vector<std::string> warnings;
 };
+
+/// The numbers of slots that a trial may run on, ascending; empty: `slots_per_trial` only. Where the global
+/// batch size stays, those that divide it; `global_batch_size` 0: the trial has none.
+std::vector<int> slot_counts(const Resources& resources, std::int64_t global_batch_size);
+/// What `slots` slots train on together, where `global_batch_size` is what the hyperparameters say.
+std::int64_t batch_size_on(const SlotRange& range, std::int64_t global_batch_size, std::int64_t slots);
+/// The fewest slots that a value of `slots_per_trial` asks for; nullopt: it is no such value.
+std::optional<std::int64_t> fewest_slots(const json::value* slots_per_trial);
 
 /// Parses, checks, merges and defaults. On failure returns every problem, each
 /// with the path and, where the document has it, the line:

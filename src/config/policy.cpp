@@ -30,6 +30,10 @@ std::optional<std::int64_t> integer_at(const json::object* section, std::string_
   return found == nullptr ? std::nullopt : json::to_int64(*found);
 }
 
+std::optional<std::int64_t> slots_at(const json::object* section, std::string_view name) {
+  return section == nullptr ? std::nullopt : fewest_slots(section->if_contains(name));
+}
+
 /// The part of a document at a key, with its lines; empty where there is none.
 Document part_of(const Document& document, std::string_view key) {
   const auto& members = document.value.get_object();
@@ -78,8 +82,7 @@ void check_against_itself(Workload workload, const Policy& policy, Report& repor
   const auto* resources = object_at(policy.fixed.value.get_object(), "resources");
   const auto at = [](std::string_view name) { return Path{} / "invariant_config" / "resources" / name; };
   for (const auto name : slots_of(workload))
-    if (const auto slots = integer_at(resources, name);
-        slots && policy.max_slots && *slots > *policy.max_slots)
+    if (const auto slots = slots_at(resources, name); slots && policy.max_slots && *slots > *policy.max_slots)
       report.add(at(name), fmt::format("{} is {}, but constraints.resources.max_slots allows at most {}",
                                        name, *slots, *policy.max_slots));
   if (const auto priority = integer_at(resources, "priority");
@@ -137,7 +140,7 @@ std::vector<Error> limit(Workload workload, json::object& document, const Polici
   auto& resources = document["resources"].get_object();
   if (const auto* by = holder(policies, &Policy::max_slots)) {
     for (const auto name : slots_of(workload))
-      if (const auto slots = integer_at(&resources, name); slots && *slots > *by->max_slots)
+      if (const auto slots = slots_at(&resources, name); slots && *slots > *by->max_slots)
         errors.push_back(too_many(name, *slots, *by));
     if (workload == Workload::Experiment && !integer_at(&resources, "max_slots"))
       resources["max_slots"] = *by->max_slots;

@@ -364,5 +364,38 @@ TEST(Lengths, AreConvertedToBatchesRoundedDown) {
   for (const auto& c : cases) EXPECT_EQ(to_batches(c.length, c.batch_size, c.records_per_epoch), c.batches);
 }
 
+struct SlotCountsCase {
+  SlotRange range;
+  std::int64_t batch_size;
+  std::vector<int> counts;
+  std::vector<std::int64_t> batch_sizes;  ///< of each of them
+};
+
+TEST(SlotRanges, KeepTheGlobalBatchOrTheShareOfASlot) {
+  // clang-format off
+  const std::vector<SlotCountsCase> cases = {
+      {{.min = 2, .max = 8},                              64, {2, 4, 8},       {64, 64, 64}},
+      {{.min = 1, .max = 7},                              12, {1, 2, 3, 4, 6}, {12, 12, 12, 12, 12}},
+      {{.min = 3, .max = 4},                              10, {3},             {10}},
+      {{.min = 2, .max = 4},                               0, {2, 3, 4},       {0, 0, 0}},
+      {{.min = 2, .max = 4, .keeps_global_batch = false}, 64, {2, 3, 4},       {32, 48, 64}}};
+  // clang-format on
+  for (const auto& c : cases) {
+    EXPECT_EQ(slot_counts({.slots_per_trial = c.range.min, .slots_range = c.range}, c.batch_size), c.counts);
+    std::vector<std::int64_t> sizes;
+    for (const auto slots : c.counts) sizes.push_back(batch_size_on(c.range, c.batch_size, slots));
+    EXPECT_EQ(sizes, c.batch_sizes);
+  }
+  EXPECT_TRUE(slot_counts({.slots_per_trial = 4}, 64).empty());
+}
+
+TEST(SlotRanges, AreReadWithTheirDefaults) {
+  const auto config = resolved(changed(kGen2, {"resources.slots_per_trial={min: 2, max: 8}"})).config;
+  EXPECT_EQ(config.resources.slots_per_trial, 2);
+  EXPECT_EQ(config.resources.slots_range, (SlotRange{.min = 2, .max = 8}));
+  EXPECT_EQ(config.document.at("resources").at("slots_per_trial"),
+            (json::value{{"min", 2}, {"max", 8}, {"batch", "global"}, {"resize_after", 60}}));
+}
+
 }  // namespace
 }  // namespace det::config

@@ -161,7 +161,20 @@ Searcher read_searcher(const Reader& reader, Generation generation, std::int64_t
 
 Resources read_resources(const Reader& reader) {
   Resources resources;
-  reader.read("slots_per_trial", resources.slots_per_trial);
+  if (const auto* slots = reader.find("slots_per_trial"); slots != nullptr && slots->is_object()) {
+    const auto section = reader.section("slots_per_trial");
+    SlotRange range;
+    std::string batch = "global";
+    section.require("min", range.min);
+    section.require("max", range.max);
+    section.read("batch", batch);
+    section.read("resize_after", range.resize_after_seconds);
+    range.keeps_global_batch = batch != "per_slot";
+    resources.slots_per_trial = range.min;
+    resources.slots_range = range;
+  } else {
+    reader.read("slots_per_trial", resources.slots_per_trial);
+  }
   reader.read("max_slots", resources.max_slots);
   reader.read("weight", resources.weight);
   reader.read("priority", resources.priority);
@@ -253,6 +266,28 @@ Result<ExperimentConfig> from_document(const json::object& document) {
   reader.read("project", config.project);
   if (error) return tl::unexpected(*std::move(error));
   return config;
+}
+
+std::vector<int> slot_counts(const Resources& resources, std::int64_t global_batch_size) {
+  std::vector<int> counts;
+  if (!resources.slots_range) return counts;
+  const auto& range = *resources.slots_range;
+  for (auto slots = range.min; slots <= range.max; ++slots)
+    if (!range.keeps_global_batch || global_batch_size % slots == 0)
+      counts.push_back(static_cast<int>(slots));
+  if (counts.empty()) counts.push_back(static_cast<int>(range.min));  // with fewer records, as is always done
+  return counts;
+}
+
+std::int64_t batch_size_on(const SlotRange& range, std::int64_t global_batch_size, std::int64_t slots) {
+  return range.keeps_global_batch ? global_batch_size : global_batch_size / range.max * slots;
+}
+
+std::optional<std::int64_t> fewest_slots(const json::value* slots_per_trial) {
+  if (slots_per_trial == nullptr) return std::nullopt;
+  if (!slots_per_trial->is_object()) return json::to_int64(*slots_per_trial);
+  const auto* fewest = slots_per_trial->get_object().if_contains("min");
+  return fewest == nullptr ? std::nullopt : json::to_int64(*fewest);
 }
 
 std::int64_t to_batches(const Length& length, std::int64_t global_batch_size,

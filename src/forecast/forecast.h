@@ -20,8 +20,10 @@ struct Point {
 
 /// What things cost.
 struct Costs {
-  double seconds_per_batch = 0.1;  ///< of the whole trial, with the slots that it asks for
-  double start_seconds = 3;        ///< from its slots to its first batch, at each start
+  /// Of the whole trial, with the slots that it asks for. Where it asks for a range and keeps the global
+  /// batch: with the most; with half of them a batch takes twice as long.
+  double seconds_per_batch = 0.1;
+  double start_seconds = 3;  ///< from its slots to its first batch, at each start
   double validation_seconds = 1;
   double checkpoint_seconds = 1;  ///< before it gives its slots back
   /// Curves of results from earlier trials, each ascending by batches; the simulated trials use them in turn.

@@ -55,6 +55,29 @@ TEST(Forecast, WhoComesSecondWaitsForTheSlotsOfTheFirst) {
   EXPECT_EQ(answer->usage[40].waiting, 0);
 }
 
+TEST(Forecast, ATrialOnHalfOfItsSlotsTakesTwiceAsLong) {
+  const auto range = [](const char* what) {
+    return experiment(std::string(kSingle) + "resources: {slots_per_trial: {min: 1, max: 4" + what + "}}\n");
+  };
+  const auto answer = forecast(question({range("")}, {{.id = "a", .slots = 2}}));
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_NEAR(answer->end, 3 + 20 + 1 + 1, 1e-3);
+  const auto share = forecast(question({range(", batch: per_slot")}, {{.id = "a", .slots = 2}}));
+  ASSERT_TRUE(share) << share.error().message();
+  EXPECT_NEAR(share->end, 3 + 10 + 1 + 1, 1e-3);
+}
+
+TEST(Forecast, ATrialGrowsWhenOthersHaveEnded) {
+  auto other = experiment(std::string(kSingle) + "resources: {slots_per_trial: 2}\n");
+  auto grows = experiment(
+      "name: one\nsearcher: {name: single, metric: loss, max_length: {batches: 1000}}\n"
+      "resources: {slots_per_trial: {min: 1, max: 4}}\n");
+  const auto answer = forecast(question({other, grows}, {{.id = "a", .slots = 4}}));
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_EQ(answer->experiments[1].runs, 2);
+  EXPECT_NEAR(answer->end, 60 + 1 + 3 + (1000 - 57 / 0.2) * 0.1 + 1 + 1, 1e-3) << "57 s of them on 2 slots";
+}
+
 TEST(Forecast, WhoIsMoreImportantPreemptsAndTheOtherGoesOnFromItsCheckpoint) {
   auto less = experiment(std::string(kSingle) + "resources: {priority: 50}\n");
   auto two = experiment(

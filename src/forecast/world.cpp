@@ -117,6 +117,8 @@ void World::take(const experiment::AllocationRecord& record) {
     runs_[record.id] = {.trial = record.trial_id, .experiment = record.experiment_id};
     at(Time{now_.microseconds + microseconds(question_.costs.start_seconds)},
        [this, id = record.id] { start(id); });
+    if (const auto* live = cluster_.allocation(record.id); live != nullptr && live->keeps_slots_until)
+      at(*live->keeps_slots_until, [this, id = record.id] { tell(cluster::SlotsKept{id}); });
   } else if (record.state == AllocationState::Terminating) {
     if (const auto* live = cluster_.allocation(record.id); live != nullptr && live->for_others)
       ++tally.forecast.preemptions;
@@ -167,7 +169,7 @@ void World::step(const std::string& id) {
     run.training = true;
     run.since = now_;
     const double takes =
-        static_cast<double>(batches) * question_.costs.seconds_per_batch + question_.costs.validation_seconds;
+        static_cast<double>(batches) * seconds_per_batch(id) + question_.costs.validation_seconds;
     at(Time{now_.microseconds + microseconds(takes)},
        [this, id, number = ++run.number, total = operation.batches] { complete(id, number, total); });
     return;
@@ -193,7 +195,7 @@ void World::give_way(const std::string& id) {
   if (found == runs_.end() || found->second.leaving) return;
   auto& run = found->second;
   if (run.training) {
-    const auto pace = question_.costs.seconds_per_batch;
+    const auto pace = seconds_per_batch(id);
     const auto& trial = *cluster_.trial(run.trial);
     std::int64_t most = run.batches;
     for (const auto& operation : trial.operations) most = std::max(most, operation.batches);
@@ -226,6 +228,13 @@ void World::exited(const std::string& id) {
   runs_.erase(id);
   int rank = 0;
   for (const auto& share : shares) tell(cluster::AllocationExited{id, share.agent, {{.rank = rank++}}});
+}
+
+double World::seconds_per_batch(const std::string& id) const {
+  const auto& allocation = *cluster_.allocation(id);
+  const auto& range = cluster_.experiment(allocation.record.experiment_id)->config().resources.slots_range;
+  if (!range || !range->keeps_global_batch) return question_.costs.seconds_per_batch;
+  return question_.costs.seconds_per_batch * static_cast<double>(range->max) / allocation.slots;
 }
 
 double World::metric(const Run& run) {

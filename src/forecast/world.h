@@ -47,6 +47,7 @@ class World {
   void give_way(const std::string& id);
   void leave(const std::string& id, double seconds);
   void exited(const std::string& id);
+  double seconds_per_batch(const std::string& id) const;
   double metric(const Run& run);
   void note_usage(std::int64_t slots, std::int64_t waiting);
   void close(ExperimentId id);

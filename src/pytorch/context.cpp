@@ -189,15 +189,15 @@ std::int64_t TrialContext::current_train_batch() const {
 }
 
 std::int64_t TrialContext::current_train_epoch() const {
-  return current_train_batch() / parts_->epoch_length;
+  return (current_train_batch() + parts_->epoch_ahead) / parts_->epoch_length;
 }
 
 bool TrialContext::is_epoch_start() const {
-  return current_train_batch() % parts_->epoch_length == 0;
+  return (current_train_batch() + parts_->epoch_ahead) % parts_->epoch_length == 0;
 }
 
 bool TrialContext::is_epoch_end() const {
-  return (current_train_batch() + 1) % parts_->epoch_length == 0;
+  return (current_train_batch() + parts_->epoch_ahead + 1) % parts_->epoch_length == 0;
 }
 
 }  // namespace det::pytorch

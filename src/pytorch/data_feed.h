@@ -24,7 +24,9 @@ class DataFeed {
         end_(share.training ? std::numeric_limits<std::int64_t>::max() : order_.rank_batches()),
         claimed_(start),
         next_(start),
-        seed_([this] { return order_.seed(here_); }) {}
+        seed_([this] { return order_.seed(here_); }) {
+    order_.begin(start, std::nullopt);
+  }
   ~DataFeed() {
     {
       const std::lock_guard lock(mutex_);
@@ -38,9 +40,12 @@ class DataFeed {
 
   std::int64_t rank_batches() const { return order_.rank_batches(); }
   bool finished() const { return next_ >= end_; }
-  void go_to(std::int64_t batch) {  ///< Requires: before the first `next`.
+  /// Begins with this rank's batch `batch`; see DataOrder::begin. Requires: before the first `next`.
+  void begin(std::int64_t batch, const std::optional<SequencePosition>& saved) {
     claimed_ = next_ = batch;
+    order_.begin(batch, saved);
   }
+  const DataOrder& order() const { return order_; }
 
   std::int64_t records() const { return given_; }  ///< In all batches that `next` gave.
 

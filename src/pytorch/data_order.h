@@ -41,6 +41,13 @@ struct Position {
   std::int64_t batch = 0;
 };
 
+/// Where a run is in the one endless sequence of all ranks' batches, as a checkpoint has it.
+struct SequencePosition {
+  std::int64_t position = 0;       ///< Batches of the sequence before it.
+  std::int64_t epoch_batches = 0;  ///< Of the sequence, in an epoch.
+  std::int64_t batch_size = 0;     ///< Records in a batch of the sequence.
+};
+
 /// The order of a data set's batches: a function of (seed, epoch), entered at any position without replaying.
 /// The same records in the same batches as a Python trial with the same seed.
 class DET_PYTORCH_API DataOrder {
@@ -49,6 +56,14 @@ class DET_PYTORCH_API DataOrder {
 
   std::int64_t epoch_batches() const { return batches_; }  ///< Over all ranks.
   std::int64_t rank_batches() const;                       ///< Of this rank in one epoch.
+  /// A run begins at this rank's batch `index`: at the record where an earlier run was that had `saved`,
+  /// perhaps on another number of slots.
+  void begin(std::int64_t index, const std::optional<SequencePosition>& saved);
+  /// Before this rank's batch `index`.
+  SequencePosition sequence_position(std::int64_t index) const;
+  /// What to add to the number of a batch, so that its epoch follows from it, in an epoch of `rank_batches`
+  /// batches of a rank. 0 unless the number of slots has changed.
+  std::int64_t epochs_ahead(std::int64_t rank_batches) const;
   /// Where this rank's batch `index`, counted from the start of training, is.
   Position position(std::int64_t index) const;
   /// The records of a batch.
@@ -64,6 +79,8 @@ class DET_PYTORCH_API DataOrder {
   Share share_;
   std::uint64_t order_seed_;
   std::int64_t batches_ = 0;
+  std::int64_t began_ = 0;   ///< the rank's batch with which this run began
+  std::int64_t first_ = 0;   ///< batches of the sequence before it
   std::int64_t drawn_ = -1;  ///< the epoch of the two below
   std::optional<at::Tensor> shuffled_;
   Indices sampled_;

@@ -29,7 +29,9 @@ class DET_PYTORCH_API TrialBase {
   friend class Engine;
   virtual std::int64_t open_training(Share share) = 0;  ///< Batches of this rank in one epoch.
   virtual void open_validation(Share share) = 0;
-  virtual void start_training(std::int64_t batch) = 0;
+  /// At this rank's batch `batch`, where a run was that had `saved`.
+  virtual void start_training(std::int64_t batch, const std::optional<SequencePosition>& saved) = 0;
+  virtual const DataOrder& training_order() const = 0;
   virtual void close_training() = 0;
   virtual Metrics train_next(std::int64_t epoch, std::int64_t batch) = 0;
   virtual void start_validation(bool whole) = 0;  ///< This rank's share, or the whole set.
@@ -94,7 +96,10 @@ class PyTorchTrial : public TrialBase {
     validation_share_ = share;
     start_validation(false);
   }
-  void start_training(std::int64_t batch) override { training_->go_to(batch); }
+  void start_training(std::int64_t batch, const std::optional<SequencePosition>& saved) override {
+    training_->begin(batch, saved);
+  }
+  const DataOrder& training_order() const override { return training_->order(); }
   void close_training() override { training_.reset(); }
   Metrics train_next(std::int64_t epoch, std::int64_t batch_idx) override {
     auto batch = training_->next();

@@ -6,6 +6,7 @@
 
 #include "det/scheduler/pool.h"
 #include "det/scheduler/queue.h"
+#include "det/scheduler/resizing.h"
 #include "det/scheduler/waiting.h"
 
 namespace det::scheduler {
@@ -17,7 +18,12 @@ namespace det::scheduler {
 class Draft {
  public:
   Draft(std::span<const Agent> agents, std::span<const Request> requests, const FittingOptions& options)
-      : requests_(requests), pool_(agents, options), feasibility_(agents, options), groups_(requests) {
+      : agents_(agents),
+        requests_(requests),
+        options_(options),
+        pool_(agents, options),
+        feasibility_(agents, options),
+        groups_(requests) {
     plan_.waiting.reserve(requests.size());
   }
 
@@ -67,13 +73,22 @@ class Draft {
     wait(request, std::move(why));
   }
 
-  Plan plan() && { return std::move(plan_); }
+  /// The group uses no more than `slots`, even if nobody else needs them.
+  void cap(std::string_view group, std::int64_t slots) { caps_.emplace(group, slots); }
+
+  Plan plan() && {
+    resize(pool_, agents_, requests_, options_, caps_, plan_);
+    return std::move(plan_);
+  }
 
  private:
+  std::span<const Agent> agents_;
   std::span<const Request> requests_;
+  FittingOptions options_;
   Pool pool_;
   Feasibility feasibility_;
   GroupLimits groups_;
+  GroupCaps caps_;
   Plan plan_;
 };
 

@@ -37,6 +37,14 @@ struct Member {
   Claim claim;
 };
 
+std::int64_t most_slots(const Queued& request) {
+  return request->slot_counts.empty() ? request.slots : request->slot_counts.back();
+}
+
+std::int64_t fewest_slots(const Queued& request) {
+  return request->slot_counts.empty() ? request.slots : request->slot_counts.front();
+}
+
 /// What the requests of a group ask for together.
 Member member_of(std::span<Queued> waiting, std::span<Queued> running) {
   Member member{.waiting = waiting, .running = running};
@@ -51,16 +59,16 @@ Member member_of(std::span<Queued> waiting, std::span<Queued> running) {
   claim.age = age(first);
   if (!waiting.empty()) claim.age = std::min(claim.age, age(waiting.front()));
   for (const auto& request : running) {
-    claim.demand += request.slots;
+    claim.demand += most_slots(request);
     member.active += request.slots;
     if (!request->releasing) member.staying += request.slots;
     if (request.preemptible)
-      claim.smallest = std::min<std::int64_t>(claim.smallest, request.slots);
+      claim.smallest = std::min<std::int64_t>(claim.smallest, fewest_slots(request));
     else
       claim.held += request.slots;
   }
   for (const auto& request : waiting) {
-    claim.demand += request.slots;
+    claim.demand += most_slots(request);
     claim.smallest = std::min<std::int64_t>(claim.smallest, request.slots);
   }
   claim.demand = std::max(std::min(claim.demand, claim.demand_max), claim.held);
@@ -185,7 +193,10 @@ Plan plan_fair_share(std::span<const Agent> agents, std::span<const Request> req
   for (auto& member : members) giving_way += give_way(draft, member);
   Starts starts(draft);
   for (auto& member : members) starts.pass(member);
-  for (const auto& member : members) starts.explain(member, giving_way);
+  for (const auto& member : members) {
+    starts.explain(member, giving_way);
+    draft.cap(member.claim.group, member.claim.offered);
+  }
   return std::move(draft).plan();
 }
 

@@ -8,9 +8,12 @@
 //   for=R  NAME … running    NAME slots=N on=AGENT or on=AGENT:0,1 group=G max=N releasing=yes asked=yes
 //   request    NAME slots=N group=G max=N priority=N weight=N label=L preemptible=no blocked=A,B single=yes
 //              has=gpu:a100 position=N submitted=T requested=T reservation=R   (of running ones likewise)
+//              counts=1,2,4: may run on any of them; while it waits, slots is the first
+//              resizable=yes: of a running one, may be asked to start again on another number
 //   ---
 //   start      NAME AGENT:0,1 AGENT:0,1                   (AGENT alone: no slots)
 //   preempt    NAME
+//   resize     NAME SLOTS
 //   wait       NAME reason, word for word
 
 #include <gmock/gmock.h>
@@ -36,6 +39,10 @@ void PrintTo(const Placement& placement, std::ostream* out) {
   }
 }
 
+void PrintTo(const Plan::Resize& resize, std::ostream* out) {
+  *out << resize.allocation_id << " " << resize.slots;
+}
+
 namespace {
 
 struct Scenario {
@@ -44,6 +51,7 @@ struct Scenario {
   std::vector<Request> requests;
   std::vector<Placement> start;
   std::vector<std::string> preempt;
+  std::vector<Plan::Resize> resize;
   std::map<std::string, std::string> waiting;
 };
 
@@ -85,6 +93,8 @@ class Reader {
         read_start(words, name);
       else if (verb == "preempt")
         scenario_.preempt.push_back(name);
+      else if (int slots = 0; verb == "resize" && words >> slots)
+        scenario_.resize.push_back({.allocation_id = name, .slots = slots});
       else if (verb == "wait")
         scenario_.waiting[name] = trim(line.substr(static_cast<std::size_t>(words.tellg())));
       else
@@ -160,6 +170,10 @@ class Reader {
       const auto& value = parts.at(1);
       if (parts[0] == "slots")
         request.slots = std::stoi(value);
+      else if (parts[0] == "counts")
+        request.slot_counts = numbers(value);
+      else if (parts[0] == "resizable")
+        request.resizable = value == "yes";
       else if (parts[0] == "on")
         on = value;
       else if (parts[0] == "group")
@@ -195,6 +209,7 @@ class Reader {
       else
         ADD_FAILURE() << "unknown property of a request: " << word;
     }
+    if (!running && !request.slot_counts.empty()) request.slots = request.slot_counts.front();
     if (!on.empty()) request.held = {occupy(share(on), request.slots)};
     scenario_.requests.push_back(std::move(request));
   }
@@ -242,6 +257,7 @@ TEST_P(Scenarios, GoAsWritten) {
     const auto plan = make_scheduler(scenario.options)->plan(scenario.agents, scenario.requests);
     EXPECT_THAT(plan.start, ::testing::UnorderedElementsAreArray(scenario.start));
     EXPECT_THAT(plan.preempt, ::testing::UnorderedElementsAreArray(scenario.preempt));
+    EXPECT_THAT(plan.resize, ::testing::UnorderedElementsAreArray(scenario.resize));
     EXPECT_THAT(testing::waiting_texts(plan, scenario.requests),
                 ::testing::ElementsAreArray(scenario.waiting));
     shuffle(scenario.agents, random);

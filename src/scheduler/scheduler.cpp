@@ -75,6 +75,7 @@ class Chosen final : public Scheduler {
     auto plan = plan_unreserved(rest.agents, rest.requests);
     std::ranges::move(plan.start, std::back_inserter(whole.start));
     whole.preempt = std::move(plan.preempt);
+    whole.resize = std::move(plan.resize);
     for (auto& [request, why] : plan.waiting)
       whole.waiting.push_back({.request = rest.places[request], .why = std::move(why)});
     return whole;
@@ -96,6 +97,7 @@ class Chosen final : public Scheduler {
       auto plan = plan_unlabelled(options_, part.agents, part.requests);
       std::ranges::move(plan.start, std::back_inserter(whole.start));
       std::ranges::move(plan.preempt, std::back_inserter(whole.preempt));
+      std::ranges::move(plan.resize, std::back_inserter(whole.resize));
       for (auto& [request, why] : plan.waiting) {
         if (part.agents.empty() && !agents.empty() && why.never()) {
           why.reason = Why::Reason::NoAgentsLabelled;

@@ -55,6 +55,10 @@ struct Request {
   std::string label{};
   Attributes attributes{};  ///< each agent that it uses has all of these
   int slots = 1;
+  /// The numbers of slots that it can run on, ascending; fewer than two: `slots` alone. `slots` is the first
+  /// of them while it waits, and what it holds while it runs.
+  std::vector<int> slot_counts{};
+  bool resizable = false;  ///< it runs, and may be asked to start again on more or fewer slots
   bool single_agent = false;
   bool preemptible = true;
   std::set<std::string> blocked_agents;
@@ -140,8 +144,15 @@ struct Plan {
     std::size_t request = 0;  ///< its place among the requests given
     Why why;
   };
+  /// A request that is to give its slots back and to start again on others; how many is decided then.
+  struct Resize {
+    std::string allocation_id;
+    int slots = 0;  ///< that it would get now
+    friend bool operator==(const Resize&, const Resize&) = default;
+  };
   std::vector<Placement> start;
   std::vector<std::string> preempt;
+  std::vector<Resize> resize{};
   std::vector<Waiting> waiting;  ///< each request that is not placed, in the order of the queue
 };
 

@@ -41,6 +41,7 @@ class World {
       for (int i = pick(4); i > 0; --i) finish();
       disturb();
       if (pick(2) == 0) leave();
+      if (pick(3) == 0) pass_time();
       plan();
     }
     expect_everything_to_run();
@@ -60,6 +61,11 @@ class World {
     const auto group = request.group.back();  // what is a property of the job
     request.priority = 40 + (group - '0') / 2;
     request.weight = group - '0' + 0.5;
+    if (pick(3) == 0 && request.slots > 0) {
+      request.slot_counts = {request.slots};
+      for (int i = pick(4); i > 0; --i)
+        request.slot_counts.push_back(request.slot_counts.back() + 1 + pick(3));
+    }
     if (pick(8) == 0) request.group += std::to_string(next_), request.position = 1 + pick(1000);
     requests_.push_back(std::move(request));
   }
@@ -86,10 +92,16 @@ class World {
       request.allocation_id += "'";
       request.running = request.releasing = request.asked = false;
       request.held.clear();
+      if (!request.slot_counts.empty()) request.slots = request.slot_counts.front();
       request.requested = {1000 + clock_++};
       requests_.push_back(request);
     }
     return !again.empty();
+  }
+
+  /// Those that run have kept their slots for long enough.
+  void pass_time() {
+    for (auto& request : requests_) request.resizable = request.running;
   }
 
   Plan ask() const { return make_scheduler(options_)->plan(agents_, requests_); }
@@ -99,7 +111,7 @@ class World {
     apply(next);
     // What must not give way and starts changes the shares of the others, so that one pass may not be all.
     int passes = 0;
-    for (next = ask(); !next.start.empty() || !next.preempt.empty(); next = ask()) {
+    for (next = ask(); !next.start.empty() || !next.preempt.empty() || !next.resize.empty(); next = ask()) {
       ASSERT_LT(++passes, 10) << "each pass finds something else to do";
       apply(next);
     }
@@ -117,11 +129,15 @@ class World {
     const auto settle = [&] {
       plan();
       while (!::testing::Test::HasFailure() && leave()) {
+        pass_time();
         plan();
         ASSERT_LT(++rounds, enough) << "requests keep one another from running";
       }
     };
-    for (settle(); !held_.empty() && !::testing::Test::HasFailure(); settle()) finish();
+    for (settle(); !held_.empty() && !::testing::Test::HasFailure(); settle()) {
+      if (pick(2) == 0) pass_time();
+      finish();
+    }
     for (const auto& request : requests_)
       EXPECT_TRUE(never_fits(agents_, request, options_.fitting) ||
                   request.slots > request.slots_max.value_or(request.slots))
@@ -168,7 +184,11 @@ class World {
         mark(share, true);
         slots += static_cast<int>(share.slots.size());
       }
-      EXPECT_EQ(slots, request.slots) << "a gang that is not complete";
+      const auto& counts = request.slot_counts;
+      EXPECT_TRUE(counts.empty() ? slots == request.slots : std::ranges::count(counts, slots) == 1)
+          << "a gang that is not complete";
+      request.slots = slots;
+      request.resizable = false;
       EXPECT_TRUE(!request.single_agent || placement.shares.size() == 1);
       request.running = true;
       request.held = placement.shares;
@@ -178,6 +198,12 @@ class World {
       auto& request = by_id(id);
       EXPECT_TRUE(request.running && request.preemptible && !request.releasing) << id << " cannot give way";
       request.releasing = request.asked = true;
+    }
+    for (const auto& [id, slots] : plan.resize) {
+      auto& request = by_id(id);
+      EXPECT_TRUE(request.running && request.preemptible && !request.releasing && request.resizable) << id;
+      EXPECT_NE(slots, request.slots) << id;
+      request.releasing = true;
     }
     expect_limits_and_reasons(plan);
   }

@@ -38,6 +38,10 @@ const std::vector<json::object>& documents() {
         "deterministic: true, "
         "max_concurrent_trials: 2, max_length: {batches: 70}}\n",
         "searcher: {name: custom, metric: loss, unit: batches}\nmin_validation_period: {batches: 20}\n",
+        "searcher: {name: single, metric: loss, max_length: {batches: 300}}\nresources: {slots_per_trial: "
+        "{min: 1, max: 4, resize_after: 10}}\n",
+        "searcher: {name: random, metric: loss, max_trials: 3, max_length: {batches: 100}}\nresources: "
+        "{slots_per_trial: {min: 1, max: 4, batch: per_slot, resize_after: 1}}\n",
     };
     std::vector<json::object> documents;
     for (const auto* text : kTexts) {

@@ -48,16 +48,21 @@ def module_of(trial_class: type) -> str:
     return pathlib.Path(file).stem if file else "__main__"
 
 
+def slots_of(rest: dict[str, Any]) -> int:
+    """The number of slots on which a checkpoint was saved."""
+    return len(rest.get("other_ranks", [])) + 1
+
+
 def of_this_rank(rest: dict[str, Any], ranks: DistributedContext) -> dict[str, Any]:
-    """The part of a checkpoint for this rank; for a rank that the checkpoint does not have, the part of rank 0."""
-    others = rest.get("other_ranks", [])
-    if len(others) + 1 != ranks.size:
-        if ranks.rank == 0:
-            logger.warning(
-                "the checkpoint was saved on %d slots, but this trial has %d: all slots start with the state of the "
-                "first one (random number generators, aggregated gradients, callbacks)",
-                len(others) + 1,
-                ranks.size,
-            )
-        return rest
-    return rest if ranks.rank == 0 else {**rest, **others[ranks.rank - 1]}
+    """A checkpoint with the part of this rank; for a rank that the checkpoint does not have, with that of rank 0."""
+    saved = slots_of(rest)
+    if saved != ranks.size and ranks.rank == 0:
+        logger.warning(
+            "the checkpoint was saved on %d slots, and the trial resumes on %d%s",
+            saved,
+            ranks.size,
+            ": new slots start with the random number generators and callbacks of the first one"
+            if ranks.size > saved
+            else "",
+        )
+    return {**rest, **rest["other_ranks"][ranks.rank - 1]} if 0 < ranks.rank < saved else dict(rest)

@@ -67,6 +67,7 @@ class PyTorchTrialContext(TrialContext):
         self.aggregation_frequency = config.get_aggregation_frequency()
         self.average_aggregated_gradients = config.average_aggregated_gradients()
         self.epoch_length: int | None = None
+        self.epoch_ahead = 0  # batches, since the number of slots has changed
         self.batch_index: int | None = None
         self.scaler: Any = None
         self.automatic_amp = False
@@ -399,7 +400,7 @@ class PyTorchTrialContext(TrialContext):
     def _position(self, question: str) -> tuple[int, int]:
         if self.batch_index is None or self.epoch_length is None:
             raise InternalException(f"context.{question} is available only while a batch is being trained")
-        return self.batch_index, self.epoch_length
+        return self.batch_index + self.epoch_ahead, self.epoch_length
 
     def is_epoch_start(self) -> bool:
         """Whether the current batch is the first of an epoch."""

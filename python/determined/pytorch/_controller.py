@@ -16,7 +16,7 @@ from determined._definition._source import SourceSnapshot
 from determined._env import EnvContext
 from determined._trial import Snapshot, TrialController
 from determined.common import check
-from determined.pytorch import _device, _loading, _rng, _staging, _state
+from determined.pytorch import _device, _loading, _progress, _rng, _staging, _state
 from determined.pytorch._collect import Collector, plain
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader
@@ -45,6 +45,8 @@ class PyTorchTrialController(TrialController):
         self._training: Any = None
         self._validation: Any = None
         self._epoch_length = self._chiefs_epoch_length = 0
+        self._chiefs_epoch_ahead = 0
+        self._progress: _progress.Progress | None = None
         self._stage = _staging.Stage()
         self._started = False
         self._profiling = False
@@ -85,11 +87,16 @@ class PyTorchTrialController(TrialController):
         if self._training is None:
             self._build_loaders()
         self._share_out()
+        self._find_position(rest.get("data") if loop else None)
         if checkpoint:
             self._callbacks.call("on_checkpoint_load_start", state)
             _state.load_models(self._context, state)
             if not weights_only:
-                self._restore(state, _trial_files.of_this_rank(rest, self._context.distributed))
+                own = _trial_files.of_this_rank(rest, self._context.distributed)
+                if "gradients" in own and _trial_files.slots_of(rest) != self._context.distributed.size:
+                    of_all = [part["gradients"] for part in (rest, *rest.get("other_ranks", ()))]
+                    own["gradients"] = _state.mean_gradients(of_all)
+                self._restore(state, own)
         self._context.equalise()
         self._callbacks.call("on_training_start")
         if checkpoint and not weights_only and "rng_state" not in rest:
@@ -146,6 +153,13 @@ class PyTorchTrialController(TrialController):
                 self._validation, seed=seed, replicas=ranks.size, rank=ranks.rank
             )
 
+    def _find_position(self, saved: dict[str, Any] | None) -> None:
+        ranks = self._context.distributed
+        self._progress = _progress.resumed(saved, self._training, trained=self._trained, replicas=ranks.size)
+        if self._progress is not None:
+            self._context.epoch_ahead = self._progress.epochs_ahead(self._epoch_length)
+            self._chiefs_epoch_ahead = self._progress.epochs_ahead(self._chiefs_epoch_length)
+
     def train(self, batches: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         context, callbacks = self._context, self._callbacks
         ranks = context.distributed
@@ -181,8 +195,9 @@ class PyTorchTrialController(TrialController):
             context.profiler.start()
             self._profiling = True
         source = self._training_batches()
+        ahead, chiefs = context.epoch_ahead, self._chiefs_epoch_length
         for index in range(self._trained, self._trained + batches):
-            epoch, in_epoch = divmod(index, length)
+            epoch, in_epoch = divmod(index + ahead, length)
             batch = next(source)
             records += count_records(batch)
             if context.auto_to_device:
@@ -203,7 +218,7 @@ class PyTorchTrialController(TrialController):
             if context.lr_schedulers and context.is_update_batch():
                 for scheduler in context.lr_schedulers:
                     scheduler.after_update(
-                        index, aggregation=context.aggregation_frequency, epoch_length=self._chiefs_epoch_length
+                        index + self._chiefs_epoch_ahead, aggregation=context.aggregation_frequency, epoch_length=chiefs
                     )
             collector.add(result, index)
             if in_epoch == length - 1:
@@ -231,6 +246,7 @@ class PyTorchTrialController(TrialController):
                 start=self._trained,
                 replicas=ranks.size,
                 rank=ranks.rank,
+                first=self._progress.first if self._progress is not None else None,
             )
         return self._batches
 
@@ -313,6 +329,8 @@ class PyTorchTrialController(TrialController):
                 "rng_state": _rng.state(),
                 "gradients": _state.gradients(context),
             }
+            if self._progress is not None:
+                rest["data"] = self._progress.state(self._trained)
             if context.distributed.size > 1:
                 rest["other_ranks"] = (context.distributed.gather(None) or [])[1:]
             if context.scaler is not None:

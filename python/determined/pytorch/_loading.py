@@ -33,17 +33,21 @@ def training_length(loader: Any, *, replicas: int, rank: int) -> int:
     return samplers.sharded_length(batches, replicas, rank) if isinstance(loader, DataLoader) else batches
 
 
-def training_iterator(loader: Any, *, seed: int, start: int, replicas: int, rank: int) -> Iterator[Any]:
+def training_iterator(
+    loader: Any, *, seed: int, start: int, replicas: int, rank: int, first: int | None = None
+) -> Iterator[Any]:
     """This rank's training batches from its batch ``start`` on, endlessly.
 
-    A loader of another class has to find its position in the pass itself. If its length is unknown, its passes are
-    counted from the start of this process.
+    ``first`` is the number of batches of all ranks before, if it is not ``start`` on each of them. A loader of another
+    class has to find its position in the pass itself. If its length is unknown, its passes are counted from the start
+    of this process.
     """
     if not isinstance(loader, DataLoader):
         length = UNKNOWN if samplers.repeats(loader) else training_length(loader, replicas=replicas, rank=rank)
         return _passes.endless(loader, seed=seed, first=start // length)
     in_workers = loader.num_workers > 0
-    order = _order.training_batches(_epochs(loader, seed, "training"), start=start, replicas=replicas, rank=rank)
+    before = start * replicas if first is None else first
+    order = _order.training_batches(_epochs(loader, seed, "training"), first=before, replicas=replicas, rank=rank)
 
     def keys() -> Iterator[Key]:
         for position, indices in order:

@@ -121,17 +121,16 @@ class Position(NamedTuple):
     batch: int
 
 
-def positions(epoch_length: int, *, start: int, replicas: int, rank: int) -> Iterator[Position]:
-    """The positions of one rank's batches from its batch ``start`` on, endlessly."""
-    for index in itertools.count(start):
-        epoch, batch = divmod(index * replicas + rank, epoch_length)
-        yield Position(epoch, batch)
+def positions(epoch_length: int, *, first: int, replicas: int, rank: int) -> Iterator[Position]:
+    """The positions of one rank's batches, endlessly, after the ``first`` batches of all ranks."""
+    for index in itertools.count(first + rank, replicas):
+        yield Position(*divmod(index, epoch_length))
 
 
-def training_batches(epochs: Epochs, *, start: int, replicas: int, rank: int) -> Iterator[tuple[Position, Batch]]:
-    """The batches of one rank from its batch ``start`` on, endlessly."""
+def training_batches(epochs: Epochs, *, first: int, replicas: int, rank: int) -> Iterator[tuple[Position, Batch]]:
+    """The batches of one rank, endlessly, after the ``first`` batches of all ranks."""
     current, batches = -1, None
-    for position in positions(len(epochs), start=start, replicas=replicas, rank=rank):
+    for position in positions(len(epochs), first=first, replicas=replicas, rank=rank):
         if batches is None or position.epoch != current:
             current, batches = position.epoch, epochs.epoch(position.epoch)
         yield position, batches(position.batch)

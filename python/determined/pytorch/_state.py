@@ -152,6 +152,15 @@ def gradients(context: PyTorchTrialContext) -> list[torch.Tensor | None]:
     return [None if p.grad is None else p.grad.detach().to("cpu", copy=True) for p in _parameters(context)]
 
 
+def mean_gradients(of_ranks: list[list[torch.Tensor | None]]) -> list[torch.Tensor | None]:
+    """The same gradients for ranks of another number: what all of them together come to stays."""
+    means: list[torch.Tensor | None] = []
+    for each in zip_strict(*of_ranks):
+        found = [gradient for gradient in each if gradient is not None]
+        means.append(torch.stack(found).sum(0) / len(of_ranks) if found else None)
+    return means
+
+
 def restore_gradients(context: PyTorchTrialContext, saved: list[torch.Tensor | None]) -> None:
     for parameter, gradient in zip_strict(_parameters(context), saved):
         parameter.grad = None if gradient is None else gradient.to(parameter.device)

@@ -121,7 +121,7 @@ class LightningAdapter(PyTorchTrial):
 
     def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
         module, context = self.lightning_module, self.context
-        index = batch_idx % context.epoch_length if context.epoch_length else batch_idx
+        index = (batch_idx + context.epoch_ahead) % context.epoch_length if context.epoch_length else batch_idx
         self._loop.current_epoch = epoch_idx
         if module.on_train_batch_start(batch, index) == -1:
             raise ValueError("on_train_batch_start() returned -1; LightningAdapter cannot skip an epoch")

@@ -156,6 +156,32 @@ def test_a_paused_trial_goes_on_with_the_same_numbers(trial: Any, size: int, hpa
     assert same(one.state(second), one.state(whole))
 
 
+@pytest.mark.parametrize("sizes", [(2, 1), (1, 3), (3, 2)])
+@pytest.mark.parametrize("aggregation", [1, 3])
+def test_a_trial_that_resumes_on_another_number_of_slots_trains_as_if_nothing_had_happened(
+    trial: Any, sizes: tuple[int, int], aggregation: int
+) -> None:
+    """Up to rounding: another number of slots adds up the same numbers in another order."""
+    one = trial([14])
+    config = {"optimizations": {"aggregation_frequency": aggregation}}
+    whole = one.finish(1, config=dict(config))
+    first = SmallMaster([14])
+    first.preempt_after = 4
+    one.run(sizes[0], first, config=dict(config))
+    stopped = first.checkpoints()[-1]
+    assert stopped["metadata"]["steps_completed"] in (4, 5, 8, 10)  # gradients of a batch or two are not applied yet
+    master, ended = one.run(sizes[1], DET_LATEST_CHECKPOINT=stopped["uuid"], config=dict(config))
+    assert [each.returncode for each in ended] == [0] * sizes[1], "\n".join(each.stderr for each in ended)
+    assert f"saved on {sizes[0]} slots, and the trial resumes on {sizes[1]}" in ended[0].stderr
+    left, right = one.state(master), one.state(whole)
+    for name, value in left["models_state_dict"][0].items():
+        torch.testing.assert_close(value, right["models_state_dict"][0][name], rtol=1e-4, atol=1e-6)
+    found = {**first.numbers(), **master.numbers()}
+    for key, metrics in whole.numbers().items():
+        name = "loss" if key[0] == "training" else "val_loss"
+        assert found[key]["avgMetrics"][name] == pytest.approx(metrics["avgMetrics"][name], rel=1e-4), key
+
+
 def test_an_error_of_one_rank_is_told_once_and_ends_the_others(trial: Any) -> None:
     began = time.monotonic()
     master, (chief, other) = trial([500]).run(2, hparams={"fail_rank": 1})

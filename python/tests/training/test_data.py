@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import itertools
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 import torch
 from trials import Points
 
+from determined._compat import zip_strict
 from determined.common.check import CheckFailedError
-from determined.pytorch import DataLoader, _loading, _order, samplers
+from determined.pytorch import DataLoader, _loading, _order, _progress, samplers
 from determined.pytorch import data_length as length_of
 from determined.pytorch import to_device as move
 
@@ -50,9 +52,16 @@ class OwnSampler(torch.utils.data.Sampler[int]):
 
 
 def training(
-    loader: DataLoader, start: int, count: int, *, seed: int = 1, replicas: int = 1, rank: int = 0
+    loader: DataLoader,
+    start: int,
+    count: int,
+    *,
+    seed: int = 1,
+    replicas: int = 1,
+    rank: int = 0,
+    first: int | None = None,
 ) -> list[Any]:
-    batches = _loading.training_iterator(loader, seed=seed, start=start, replicas=replicas, rank=rank)
+    batches = _loading.training_iterator(loader, seed=seed, start=start, replicas=replicas, rank=rank, first=first)
     return [batch.tolist() for batch in itertools.islice(batches, count)]
 
 
@@ -96,6 +105,79 @@ def test_the_slots_share_the_sequence_of_one_slot_in_turn(kind: str) -> None:
     whole = training(LOADERS[kind](), 0, 12)
     for rank in range(3):
         assert training(LOADERS[kind](), 1, 3, replicas=3, rank=rank) == whole[3 + rank :: 3]
+
+
+def on_slots(
+    loader: Callable[[int], DataLoader], runs: list[tuple[int, int, int]]
+) -> tuple[list[list[int]], _progress.Progress]:
+    """The records that each global batch has, where a trial runs for a number of batches, on some slots, with some
+    batch size of a slot; and its last position."""
+    found: list[list[int]] = []
+    saved, position = None, None
+    for batches, slots, size in runs:
+        position = _progress.resumed(saved, loader(size), trained=len(found), replicas=slots)
+        assert position is not None
+        of_ranks = [
+            training(loader(size), len(found), batches, replicas=slots, rank=rank, first=position.first)
+            for rank in range(slots)
+        ]
+        for each in zip_strict(*of_ranks):
+            found.append([int(record) for batch in each for record in batch])
+        saved = position.state(len(found))
+    assert position is not None
+    return found, position
+
+
+RUNS = {
+    "shrinks": [(3, 4, 2), (5, 2, 4), (8, 1, 8)],
+    "grows": [(1, 1, 8), (2, 2, 4), (13, 4, 2)],
+    "there and back": [(5, 2, 4), (2, 4, 2), (9, 2, 4)],
+}
+
+
+@pytest.mark.parametrize("runs", RUNS.values(), ids=RUNS)
+def test_a_global_batch_has_the_same_records_on_any_number_of_slots(runs: list[tuple[int, int, int]]) -> None:
+    def loader(size: int) -> DataLoader:
+        return DataLoader(Numbers(40), batch_size=size, shuffle=True)
+
+    whole, _ = on_slots(loader, [(16, 1, 8)])
+    assert [sorted(batch) for batch in on_slots(loader, runs)[0]] == [sorted(batch) for batch in whole]
+    assert sorted(itertools.chain(*whole[:5])) == list(range(40))
+
+
+@pytest.mark.parametrize("runs", RUNS.values(), ids=RUNS)
+def test_an_epoch_that_ends_in_a_smaller_batch_is_the_same_epoch_on_any_number_of_slots(
+    runs: list[tuple[int, int, int]],
+) -> None:
+    """A batch of one slot may then have records of two epochs on others; none is left out."""
+    records = list(itertools.chain(*on_slots(lambda size: DataLoader(Numbers(10), batch_size=size), runs)[0]))
+    for at in range(0, len(records) - 10, 10):
+        assert sorted(records[at : at + 10]) == list(range(10))
+
+
+def test_a_slot_that_keeps_its_batch_size_goes_on_at_the_same_record() -> None:
+    def loader(size: int) -> DataLoader:
+        return DataLoader(Numbers(96), batch_size=size)
+
+    found, position = on_slots(loader, [(4, 2, 4), (2, 3, 4), (20, 4, 4)])
+    assert list(itertools.chain(*found)) == [record % 96 for record in range(32 + 24 + 320)]
+    assert position.epochs_ahead(6) == 14 // 4 - 6  # of 24 batches of an epoch, 14 are behind
+    assert _progress.resumed(None, loader(4), trained=7, replicas=3).epochs_ahead(6) == 0  # type: ignore[union-attr]
+
+
+def test_records_that_no_whole_batches_end_at_are_trained_again(caplog: pytest.LogCaptureFixture) -> None:
+    found, _ = on_slots(lambda size: DataLoader(Numbers(96), batch_size=size), [(3, 1, 4), (1, 1, 8)])
+    assert found[-1] == list(range(8, 16))
+    assert "after 12 records of epoch 0: the last 4 of them are trained again" in caplog.text
+
+
+def test_a_batch_sampler_goes_on_as_far_into_its_epoch() -> None:
+    def loader(size: int) -> DataLoader:
+        batches = torch.utils.data.BatchSampler(range(96), size, drop_last=False)
+        return DataLoader(Numbers(96), batch_sampler=batches)
+
+    found, _ = on_slots(loader, [(13, 1, 8), (2, 2, 4)])
+    assert list(itertools.chain(*found[13:])) == list(range(8, 24))
 
 
 def test_an_epoch_holds_every_record_once_and_the_next_has_another_order() -> None:

@@ -126,7 +126,8 @@ void check_entrypoint(const Subject& subject) {
 }
 
 void check_resources(const Subject& subject) {
-  const auto slots = subject.integer({"resources", "slots_per_trial"});
+  check_slot_range(subject);
+  const auto slots = fewest_slots(subject.find({"resources", "slots_per_trial"}));
   const auto path = Path{} / "resources";
   if (subject.generation == Generation::Steps && slots == 0)
     subject.report.add(path / "slots_per_trial", "slots_per_trial must be > 0: 0 is not greater than 0");

@@ -40,6 +40,10 @@ void check_conditions(const Subject& subject, const json::object& hyperparameter
 void check_storage(const Subject& subject);
 void check_data_layer(const Subject& subject);
 void check_environment(const Subject& subject);
+/// Of `slots_per_trial: {min: 2, max: 8}`.
+void check_slot_range(const Subject& subject);
+/// The same against `global_batch_size`, whose smallest value is `smallest`; `fixed`: it has no other.
+void check_batch_of_range(const Subject& subject, std::int64_t smallest, bool fixed);
 
 /// A sentence for each of the bind_mounts that would be seen under another name: nothing runs in a container.
 std::vector<std::string> mount_warnings(const json::object& merged);

@@ -151,7 +151,8 @@ void check_batch_size(const Subject& subject, const json::object& hyperparameter
                               fmt::format("is neither a positive integer nor an int hyperparameter: {}",
                                           shown_value(given != nullptr ? *given : json::value(nullptr))));
   }
-  const auto slots = subject.integer({"resources", "slots_per_trial"}).value_or(1);
+  const auto slots = fewest_slots(subject.find({"resources", "slots_per_trial"})).value_or(1);
+  if (size.smallest) check_batch_of_range(subject, *size.smallest, type_of(*value) == "const");
   if (!size.smallest || slots < 2 || subject.is_refused(path / "global_batch_size") ||
       subject.is_refused(Path{} / "resources" / "slots_per_trial"))
     return;
@@ -161,7 +162,8 @@ void check_batch_size(const Subject& subject, const json::object& hyperparameter
         fmt::format("global_batch_size must be >= slots_per_trial, because each slot gets a share of every "
                     "batch: {} is not at least {}",
                     *size.smallest, slots));
-  else if (type_of(*value) == "const" && *size.smallest % slots != 0)
+  else if (type_of(*value) == "const" && *size.smallest % slots != 0 &&
+           subject.section({"resources", "slots_per_trial"}) == nullptr)
     subject.warnings.push_back(
         fmt::format("hyperparameters.global_batch_size {} is not divisible by resources.slots_per_trial {}: "
                     "trials train with {}",

@@ -182,6 +182,11 @@ void check_units(const Subject& subject) {
   const auto* batch_size = subject.find({"hyperparameters", "global_batch_size"});
   for (const auto& [path, length] : lengths_of(subject)) {
     if (path.back() == Step("max_time") || (length.unit != "records" && length.unit != "epochs")) continue;
+    if (subject.text({"resources", "slots_per_trial", "batch"}) == "per_slot")
+      subject.report.add(
+          path,
+          "must be in batches: with resources.slots_per_trial.batch per_slot, how many records a "
+          "batch has depends on the number of slots");
     if (length.unit == "epochs" && records_per_epoch <= 0)
       subject.report.add(
           path, "must specify the top-level records_per_epoch when this field is in terms of epochs");

@@ -47,8 +47,20 @@ Type resources() {
                                      [](std::string_view text) { return memory_size(text).has_value(); })
                             .says("must be a valid memory size")})
                     .says("must be a valid memory size");
+  auto range = section(
+      {field("min", integer().at_least(1), "The fewest slots that a trial runs on.").required(),
+       field("max", integer().at_least(1), "The most slots that a trial runs on.").required(),
+       field("batch", one_of({"global", "per_slot"}),
+             "What stays when the number of slots changes: global_batch_size (only numbers of slots that "
+             "divide it are used), or the batch size of a slot (global_batch_size is that of max slots).")
+           .otherwise("global"),
+       field("resize_after", integer().at_least(0),
+             "Seconds for which a run keeps its slots before it may get more or fewer.")
+           .otherwise(60)});
   return section(
-      {field("slots_per_trial", integer().at_least(0), "GPUs (or CPUs) per trial; 0 for none.").otherwise(1),
+      {field("slots_per_trial", any_of({integer().at_least(0), std::move(range)}),
+             "GPUs (or CPUs) per trial; 0 for none; {min: 2, max: 8} for a number that may change.")
+           .otherwise(1),
        field("max_slots", integer().at_least(0), "The most slots that the experiment uses at once.")
            .otherwise(nullptr),
        field("weight", number().above(0), "The experiment's weight in a pool with fair-share scheduling.")

@@ -35,6 +35,25 @@ void add_users_own(const json::object& config, std::map<std::string, std::string
 
 namespace {
 
+/// The configuration and the hyperparameters as they are for this run. Where the number of slots may change,
+/// the trial reads how many it has now, and what batch size comes with them.
+void add_configuration(const experiment::Experiment& experiment, const json::object& hparams,
+                       std::int64_t slots, std::map<std::string, std::string>& environment) {
+  const auto& range = experiment.config().resources.slots_range;
+  if (!range) {
+    environment["DET_HPARAMS"] = json::serialize(hparams);
+    environment["DET_EXPERIMENT_CONFIG"] = json::serialize(experiment.record().config);
+    return;
+  }
+  auto config = experiment.record().config;
+  config["resources"].as_object()["slots_per_trial"] = slots;
+  auto own = hparams;
+  if (auto* size = own.if_contains("global_batch_size"))
+    if (const auto number = json::to_int64(*size)) *size = config::batch_size_on(*range, *number, slots);
+  environment["DET_HPARAMS"] = json::serialize(own);
+  environment["DET_EXPERIMENT_CONFIG"] = json::serialize(config);
+}
+
 std::string owner_name(Services& s, UserId owner) {
   const auto user = s.auth.users().find(owner);
   return user == s.auth.users().end() ? "determined" : user->second.username;
@@ -78,8 +97,7 @@ std::map<std::string, std::string> task_environment(Services& s, const api::Desi
   environment["DET_USER"] = owner_name(s, experiment.record().owner);
   environment["DET_TRIAL_SEED"] = std::to_string(trial.record.seed);
   environment["DET_STEPS_COMPLETED"] = std::to_string(trial.checkpoint_batches);
-  environment["DET_HPARAMS"] = json::serialize(trial.record.hparams);
-  environment["DET_EXPERIMENT_CONFIG"] = json::serialize(experiment.record().config);
+  add_configuration(experiment, trial.record.hparams, allocation.size, environment);
   if (!trial.record.latest_checkpoint.empty()) {
     environment["DET_LATEST_CHECKPOINT"] = trial.record.latest_checkpoint;
   } else if (!trial.record.warm_start_checkpoint.empty()) {

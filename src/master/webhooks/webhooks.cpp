@@ -23,8 +23,7 @@ std::shared_ptr<re2::RE2> compile(const std::string& pattern) {
 std::int64_t slots_per_trial(const json::object& config) {
   const auto* resources = config.if_contains("resources");
   if (resources == nullptr || !resources->is_object()) return 1;
-  const auto* slots = resources->get_object().if_contains("slots_per_trial");
-  return slots == nullptr ? 1 : json::to_int64(*slots).value_or(1);
+  return config::fewest_slots(resources->get_object().if_contains("slots_per_trial")).value_or(1);
 }
 
 std::string state_name(experiment::State state) {

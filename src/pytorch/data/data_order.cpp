@@ -42,8 +42,29 @@ std::int64_t DataOrder::rank_batches() const {
   return sharded_length(batches_, share_.replicas, share_.rank);
 }
 
+void DataOrder::begin(std::int64_t index, const std::optional<SequencePosition>& saved) {
+  began_ = index;
+  first_ = index * share_.replicas;
+  if (!saved || saved->epoch_batches < 1) return;
+  first_ = saved->position;
+  if (saved->epoch_batches == batches_ && saved->batch_size == options_.batch_size) return;
+  const auto records = saved->position % saved->epoch_batches * saved->batch_size;
+  first_ = saved->position / saved->epoch_batches * batches_ + records / options_.batch_size;
+}
+
+SequencePosition DataOrder::sequence_position(std::int64_t index) const {
+  return {.position = first_ + (index - began_) * share_.replicas,
+          .epoch_batches = batches_,
+          .batch_size = options_.batch_size};
+}
+
+std::int64_t DataOrder::epochs_ahead(std::int64_t rank_batches) const {
+  if (first_ == began_ * share_.replicas) return 0;
+  return first_ / batches_ * rank_batches + first_ % batches_ / share_.replicas - began_;
+}
+
 Position DataOrder::position(std::int64_t index) const {
-  const auto global = index * share_.replicas + share_.rank;
+  const auto global = first_ + (index - began_) * share_.replicas + share_.rank;
   return {global / batches_, global % batches_};
 }
 

@@ -66,6 +66,53 @@ TEST(DataOrderTest, RanksShareTheBatchesOfOneSequence) {
   }
 }
 
+/// The records of each global batch, where a trial runs for some batches on some slots with batches of some
+/// size.
+struct Run {
+  int batches;
+  std::int64_t slots, batch_size;
+};
+std::vector<std::vector<std::int64_t>> on_slots(const std::vector<Run>& runs) {
+  std::vector<std::vector<std::int64_t>> all;
+  std::optional<SequencePosition> saved;
+  for (const auto& run : runs) {
+    const auto trained = static_cast<std::int64_t>(all.size());
+    const DataLoaderOptions options{.batch_size = run.batch_size, .shuffle = true};
+    std::vector<std::vector<std::int64_t>> here(static_cast<std::size_t>(run.batches));
+    for (std::int64_t rank = 0; rank < run.slots; ++rank) {
+      DataFeed<at::Tensor> feed(loader(options), {.seed = 5, .replicas = run.slots, .rank = rank});
+      feed.begin(trained, saved);
+      for (auto& batch : here) {
+        const auto own = feed.next();
+        batch.insert(batch.end(), own.const_data_ptr<std::int64_t>(),
+                     own.const_data_ptr<std::int64_t>() + own.numel());
+      }
+    }
+    DataOrder order(10, options, {.replicas = run.slots});
+    order.begin(trained, saved);
+    saved = order.sequence_position(trained + run.batches);
+    all.insert(all.end(), here.begin(), here.end());
+  }
+  return all;
+}
+
+TEST(DataOrderTest, AGlobalBatchHasTheSameRecordsOnAnyNumberOfSlots) {
+  const auto whole = on_slots({{14, 1, 5}});
+  EXPECT_EQ(on_slots({{3, 5, 1}, {4, 1, 5}, {7, 5, 1}}), whole);
+  EXPECT_EQ(on_slots({{1, 1, 5}, {13, 5, 1}}), whole);
+}
+
+TEST(DataOrderTest, ASlotThatKeepsItsBatchSizeGoesOnAtTheSameRecordAndInItsEpoch) {
+  std::vector<std::int64_t> grown, plain;
+  for (const auto& batch : on_slots({{2, 2, 1}, {2, 3, 1}, {3, 1, 1}}))
+    grown.insert(grown.end(), batch.begin(), batch.end());
+  for (const auto& batch : on_slots({{13, 1, 1}})) plain.insert(plain.end(), batch.begin(), batch.end());
+  EXPECT_EQ(grown, plain);
+  DataOrder order(10, {.batch_size = 1}, {.replicas = 3});
+  order.begin(7, SequencePosition{.position = 14, .epoch_batches = 10, .batch_size = 1});
+  EXPECT_EQ(order.epochs_ahead(4), 1 * 4 + 4 / 3 - 7) << "its batch 7 is the second of epoch 1";
+}
+
 TEST(DataOrderTest, WorkersChangeNothingButTheTime) {
   for (const int workers : {1, 3})
     EXPECT_EQ(take(loader({.batch_size = 3, .shuffle = true, .workers = workers}), {.seed = 5}, 2, 20),

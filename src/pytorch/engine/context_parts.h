@@ -32,6 +32,8 @@ struct TrialContext::Parts {
   std::int64_t epoch_length = -1;  ///< of this rank; -1: not known yet
   /// Of rank 0: shares differ by a batch, and learning rates changed apart would set weights apart.
   std::int64_t chiefs_epoch_length = -1;
+  // Batches to add to the number of a batch, so that its epoch follows from these lengths.
+  std::int64_t epoch_ahead = 0, chiefs_epoch_ahead = 0;
   bool stop_requested = false;
   bool amp = false;                    ///< batches run under Autocast
   bool scales = false;                 ///< the runtime scales losses

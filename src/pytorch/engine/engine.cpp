@@ -11,6 +11,18 @@
 
 namespace det::pytorch {
 
+namespace {
+
+std::optional<SequencePosition> saved_position(const Dict& rest) {
+  const auto* data = rest.find("data");
+  if (data == nullptr) return std::nullopt;
+  return SequencePosition{.position = data->dict().at("position").integer(),
+                          .epoch_batches = data->dict().at("epoch_batches").integer(),
+                          .batch_size = data->dict().at("batch_size").integer()};
+}
+
+}  // namespace
+
 Engine::Engine(MakeTrial make, Environment environment, Ranks* ranks)
     : parts_(std::make_unique<Parts>(std::move(environment), ranks)) {
   parts_->trial = make(parts_->context);
@@ -53,6 +65,9 @@ std::optional<SavedLoop> Engine::start(const std::optional<std::filesystem::path
   if (p.ranks != nullptr)
     p.own.chiefs_epoch_length =
         std::stoll(p.ranks->broadcast(std::to_string(p.own.epoch_length), "the length of an epoch"));
+  p.trial->start_training(p.trained, loop ? saved_position(files.rest) : std::nullopt);
+  p.own.epoch_ahead = p.trial->training_order().epochs_ahead(p.own.epoch_length);
+  p.own.chiefs_epoch_ahead = p.trial->training_order().epochs_ahead(p.own.chiefs_epoch_length);
   auto validation = share;
   validation.training = false;
   p.trial->open_validation(validation);
@@ -80,14 +95,20 @@ std::optional<SavedLoop> Engine::start(const std::optional<std::filesystem::path
 }
 
 /// What the checkpoint holds for this rank alone; for a rank that it does not know, what it holds for rank 0.
+/// With another number of ranks, each has the mean of all gradients, so that what they come to together
+/// stays.
 Dict Engine::Parts::of_this_rank(const Dict& rest) const {
   const auto* others = rest.find("other_ranks");
   const auto count = others != nullptr ? static_cast<std::int64_t>(others->list().size()) : 0;
   const auto& e = own.environment;
-  if (e.rank == 0 || count + 1 != e.size) return rest;
   Dict mine = rest;
-  for (const auto& [key, value] : others->list()[static_cast<std::size_t>(e.rank - 1)].dict().entries())
-    mine[key] = value;
+  if (e.rank > 0 && e.rank <= count)
+    for (const auto& [key, value] : others->list()[static_cast<std::size_t>(e.rank - 1)].dict().entries())
+      mine[key] = value;
+  if (count + 1 == e.size || count == 0 || !rest.contains("gradients")) return mine;
+  std::vector<const List*> of_all = {&rest.at("gradients").list()};
+  for (const auto& other : others->list()) of_all.push_back(&other.dict().at("gradients").list());
+  mine["gradients"] = mean_gradients(of_all);
   return mine;
 }
 
@@ -111,6 +132,13 @@ void Engine::collect(const SavedLoop& loop) {
   files.rest["format"] = 1;
   files.rest["loop"] = to_dict(loop);
   files.rest["workloads"] = p.workloads;
+  const auto at = p.trial->training_order().sequence_position(p.trained);
+  Dict data;
+  data["position"] = at.position;
+  data["replicas"] = p.own.environment.size;
+  data["epoch_batches"] = at.epoch_batches;
+  data["batch_size"] = at.batch_size;
+  files.rest["data"] = std::move(data);
   auto mine = p.own_state();
   for (const char* name : {"rng_state", "gradients"}) files.rest[name] = mine.at(name);
   if (p.own.scaler) files.rest["scaler_state_dict"] = p.own.scaler->state_dict();

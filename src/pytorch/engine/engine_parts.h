@@ -52,7 +52,6 @@ struct Engine::Parts {
   std::int64_t trained = 0;
   std::int64_t workloads = 0;
   std::int64_t records = 0;  ///< Of the newest workload.
-  bool feeding = false;
   bool started = false;
   bool any_stops = false;
 };

@@ -32,20 +32,18 @@ Trained Engine::train(std::int64_t batches) {
 }
 
 void Engine::Parts::train_batches(std::int64_t count, Collector& collector) {
-  if (!feeding) trial->start_training(trained);
-  feeding = true;
   const auto length = own.epoch_length;
   const auto aggregation = own.environment.aggregation_frequency;
   const auto end = trained + count;
   for (std::int64_t index = trained; index < end; ++index) {
-    const auto epoch = index / length;
-    const bool first = index % length == 0;
+    const auto epoch = (index + own.epoch_ahead) / length;
+    const auto in_epoch = (index + own.epoch_ahead) % length;
     own.batch_index = index;
     if (ranks != nullptr) {
       if (!own.exchanges.empty()) own.spread_buffers();
       for (const auto& exchange : own.exchanges) exchange->begin_batch(context.is_update_batch());
     }
-    if (first && !callbacks.empty()) call(&Callback::on_training_epoch_start, epoch);
+    if (in_epoch == 0 && !callbacks.empty()) call(&Callback::on_training_epoch_start, epoch);
     const auto metrics = [&] {
       const auto mixed = precision();
       return trial->train_next(epoch, index);
@@ -53,12 +51,12 @@ void Engine::Parts::train_batches(std::int64_t count, Collector& collector) {
     if (own.scales && context.is_update_batch()) own.scaler->update();
     if (!own.schedulers.empty() && context.is_update_batch())
       for (auto& wrapped : own.schedulers)
-        for (auto due =
-                 steps_due(wrapped.step_mode, wrapped.frequency, index, aggregation, own.chiefs_epoch_length);
+        for (auto due = steps_due(wrapped.step_mode, wrapped.frequency, index + own.chiefs_epoch_ahead,
+                                  aggregation, own.chiefs_epoch_length);
              due > 0; --due)
           wrapped.scheduler->step();
     collector.add(metrics, index);
-    if (index % length == length - 1 && !callbacks.empty()) call(&Callback::on_training_epoch_end, epoch);
+    if (in_epoch == length - 1 && !callbacks.empty()) call(&Callback::on_training_epoch_end, epoch);
     trained = index + 1;
   }
 }

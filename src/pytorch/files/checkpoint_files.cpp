@@ -113,6 +113,18 @@ List gradients(const TrialContext::Parts& parts) {
   return all;
 }
 
+List mean_gradients(const std::vector<const List*>& of_ranks) {
+  List means;
+  for (std::size_t i = 0; i < of_ranks.front()->size(); ++i) {
+    at::Tensor sum;
+    for (const auto* list : of_ranks)
+      if (const auto& gradient = list->at(i); !gradient.is_none())
+        sum = sum.defined() ? sum + gradient.tensor() : gradient.tensor().clone();
+    means.push_back(sum.defined() ? Value(sum / static_cast<double>(of_ranks.size())) : Value());
+  }
+  return means;
+}
+
 void load_gradients(TrialContext::Parts& parts, const Dict& rest) {
   const auto* saved = rest.find("gradients");
   if (saved == nullptr) return;

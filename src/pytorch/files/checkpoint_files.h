@@ -29,6 +29,8 @@ void load_optimizers(TrialContext::Parts& parts, const Dict& state);  ///< And s
 
 /// Gradients that no step has used yet, for every parameter in a fixed order.
 List gradients(const TrialContext::Parts& parts);
+/// The mean over ranks, each with a list as above.
+List mean_gradients(const std::vector<const List*>& of_ranks);
 void load_gradients(TrialContext::Parts& parts, const Dict& rest);
 
 Dict to_dict(const SavedLoop& loop);

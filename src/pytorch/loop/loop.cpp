@@ -67,10 +67,11 @@ void Loop::start() {
   searcher_metric_ = loop->searcher_metric;
   p_.log(fmt::format("going on after batch {}", state_.batches_trained));
   if (const auto slots = p_.job.environment.size; loop->slots != slots)
-    print_warning(fmt::format(
-        "the checkpoint was saved with {} slots, and this trial has {}; the state of each slot (random "
-        "generators, gradients, callbacks) comes from the first slot",
-        loop->slots, slots));
+    print_warning(
+        fmt::format("the checkpoint was saved on {} slots, and the trial resumes on {}{}", loop->slots, slots,
+                    slots > loop->slots
+                        ? ": new slots start with the random number generators and callbacks of the first one"
+                        : ""));
 }
 
 void Loop::run() {
