@@ -4,7 +4,7 @@ import pathlib
 import re
 
 import pytest
-from cluster import REPOSITORY, kill_process
+from cluster import REPOSITORY, kill_process, wait_until
 from cxx import needs_det_trial
 from images import few_images
 from one_slot import weights_hash
@@ -18,11 +18,13 @@ from several_slots import (
     pause,
     pause_in_place,
     preempt,
+    release,
     runs_of,
 )
 
 RANKS = pathlib.Path(__file__).parents[1] / "models" / "ranks_cxx"
 EXAMPLES = REPOSITORY / "examples"
+RANGE = "{min: 1, max: 2, resize_after: 0}"
 
 pytestmark = needs_det_trial
 
@@ -70,6 +72,20 @@ def test_whatever_disturbs_one_or_two_ranks_in_c_plus_plus_at_any_moment_changes
         assert one.outcome() == undisturbed[one.size], f"{one.size} rank(s), {act.__name__} at {one.moment}"
         trial = cluster.get(f"trials/{cluster.trial_of(one.id)['id']}")["trial"]
         assert trial["restarts"] == (1 if act is kill_rank else 0)
+
+
+def test_a_trial_in_c_plus_plus_goes_on_on_the_slots_that_others_leave(with_slots, tmp_path):
+    cluster = with_slots(2)
+    one = Held(cluster, tmp_path / "one", 2, "mid-epoch", RANKS, [f"resources.slots_per_trial={RANGE}"])
+    one.wait()
+    other = Held(cluster, tmp_path / "other", 1, "mid-epoch", RANKS)
+    wait_until(lambda: "gives its 2 slots back" in cluster.log_text(one.id), "it to give way")
+    release([one])
+    wait_until(lambda: "resumes on 1" in cluster.log_text(one.id), "it to go on")
+    other.wait()
+    cluster.run("experiment", "kill", other.id)
+    assert one.outcome()["training"]
+    assert cluster.trial_of(one.id)["restarts"] == 0
 
 
 def test_paused_ranks_in_c_plus_plus_go_on_in_their_processes(with_slots, undisturbed, tmp_path):

@@ -36,6 +36,11 @@ test("only what is different is sent, by section; an empty limit is taken away",
   });
 });
 
+test("of a range of slots, the fewest are the least that the experiment can have", () => {
+  const resources = { ...config.resources, slots_per_trial: { min: 3, max: 8, batch: "global", resize_after: 60 } };
+  expect(sizeFields({ ...config, resources }, "STATE_RUNNING").find(({ name }) => name === "maxSlots")?.min).toBe(3);
+});
+
 test("a length says its unit", () => {
   expect(fields.find(({ name }) => name === "maxLength")?.label).toContain("in batches");
 });

@@ -85,7 +85,8 @@ export function sizeFields(config: unknown, state: string): Field[] {
   }
   if (!over) {
     const resources = member(config, "resources");
-    const perTrial = numberOf(member(resources, "slots_per_trial")) ?? 1;
+    const slots = member(resources, "slots_per_trial");
+    const perTrial = numberOf(slots) ?? numberOf(member(slots, "min")) ?? 1;
     fields.push(
       {
         section: "resources",
