@@ -63,7 +63,11 @@ Parzen::Column Parzen::column(const Axis& axis, std::vector<double> observed, bo
   return column;
 }
 
-Parzen::Parzen(std::vector<Axis> axes, const std::vector<Point>& observed) : kernels_(observed.size() + 1) {
+Parzen::Parzen(std::vector<Axis> axes, const std::vector<Point>& observed, const std::vector<double>& weights)
+    : shares_(weights) {
+  shares_.push_back(1);
+  const double all = std::accumulate(shares_.begin(), shares_.end(), 0.0);
+  for (auto& share : shares_) share /= all;
   const bool mixed =
       !std::ranges::all_of(axes, [](const Axis& axis) { return axis.kind == Axis::Kind::Real; });
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -112,20 +116,22 @@ double Parzen::log_density(const Column& column, std::size_t kernel, double valu
 }
 
 Point Parzen::draw(Random& random) const {
-  const auto kernel = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kernels_)));
+  std::size_t kernel = 0;
+  for (double left = random.unit(); kernel + 1 < shares_.size() && (left -= shares_[kernel]) >= 0;) ++kernel;
   Point point;
   for (const auto& column : columns_) point.push_back(draw(column, kernel, random));
   return point;
 }
 
 double Parzen::log_density(const Point& point) const {
-  std::vector<double> logs(kernels_, 0);
+  std::vector<double> logs;
+  for (const double share : shares_) logs.push_back(std::log(share));
   for (std::size_t i = 0; i < columns_.size(); ++i)
-    for (std::size_t k = 0; k < kernels_; ++k) logs[k] += log_density(columns_[i], k, point[i]);
+    for (std::size_t k = 0; k < logs.size(); ++k) logs[k] += log_density(columns_[i], k, point[i]);
   const double most = *std::ranges::max_element(logs);
   double sum = 0;
   for (const double log : logs) sum += std::exp(log - most);
-  return most + std::log(sum / static_cast<double>(kernels_));
+  return most + std::log(sum);
 }
 
 }  // namespace det::search

@@ -25,8 +25,9 @@ using Point = std::vector<double>;
 /// distance to a neighbour; of choices, most of the weight is on the observed one.
 class Parzen {
  public:
-  /// `observed`: in the ranges of the axes.
-  Parzen(std::vector<Axis> axes, const std::vector<Point>& observed);
+  /// `observed`: in the ranges of the axes. `weights`: how much each counts; the kernel that knows nothing
+  /// counts 1.
+  Parzen(std::vector<Axis> axes, const std::vector<Point>& observed, const std::vector<double>& weights);
 
   Point draw(Random& random) const;
   /// Logarithm of the density; of integers and choices, of the probability.
@@ -52,7 +53,7 @@ class Parzen {
   static double log_density(const Column& column, std::size_t kernel, double value);
 
   std::vector<Column> columns_;
-  std::size_t kernels_ = 1;
+  std::vector<double> shares_;  ///< of each kernel; 1 in all
 };
 
 }  // namespace det::search

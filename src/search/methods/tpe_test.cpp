@@ -147,7 +147,7 @@ TEST(Tpe, ResultsThatAreNoNumbersAndFailuresAreBad) {
 }
 
 TEST(Parzen, TheDensityOfARangeIsOneInAllAndThatOfItsDraws) {
-  const Parzen parzen({{Axis::Kind::Real, -2, 3}}, {{-1.5}, {0.2}, {0.25}, {2.9}});
+  const Parzen parzen({{Axis::Kind::Real, -2, 3}}, {{-1.5}, {0.2}, {0.25}, {2.9}}, {2, 1.5, 0.5, 0.1});
   const auto density = [&](double x) { return std::exp(parzen.log_density({x})); };
   double sum = 0, expected = 0;
   const int steps = 20'000;
@@ -164,11 +164,11 @@ TEST(Parzen, TheDensityOfARangeIsOneInAllAndThatOfItsDraws) {
 }
 
 TEST(Parzen, IntegersAndChoicesHaveProbabilities) {
-  const Parzen integers({{Axis::Kind::Integer, 1, 6}}, {{2}, {2}, {5}});
+  const Parzen integers({{Axis::Kind::Integer, 1, 6}}, {{2}, {2}, {5}}, {1, 1, 2});
   double sum = 0;
   for (int i = 1; i <= 6; ++i) sum += std::exp(integers.log_density({static_cast<double>(i)}));
   EXPECT_NEAR(sum, 1, 1e-9);
-  const Parzen choices({{Axis::Kind::Choice, 0, 2}}, {{1}, {1}});
+  const Parzen choices({{Axis::Kind::Choice, 0, 2}}, {{1}, {1}}, {1, 1});
   sum = 0;
   for (int i = 0; i <= 2; ++i) sum += std::exp(choices.log_density({static_cast<double>(i)}));
   EXPECT_NEAR(sum, 1, 1e-9);
@@ -178,13 +178,27 @@ TEST(Parzen, IntegersAndChoicesHaveProbabilities) {
   int ones = 0;
   for (int i = 0; i < 20'000; ++i) ones += choices.draw(random)[0] == 1;
   EXPECT_NEAR(ones / 20'000.0, std::exp(choices.log_density({1})), 0.015);
-  const Parzen fixed({{Axis::Kind::Real, 3, 3}}, {{3}});
+  const Parzen fixed({{Axis::Kind::Real, 3, 3}}, {{3}}, {1});
   EXPECT_EQ(fixed.draw(random), Point{3});
+}
+
+TEST(Parzen, WhatWeighsMoreIsDrawnMoreOften) {
+  const Parzen parzen({{Axis::Kind::Choice, 0, 9}}, {{2}, {7}}, {8, 1});
+  Random random(1);
+  int twos = 0, sevens = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto drawn = parzen.draw(random)[0];
+    twos += drawn == 2;
+    sevens += drawn == 7;
+  }
+  EXPECT_NEAR(twos / 20'000.0, std::exp(parzen.log_density({2})), 0.015);
+  EXPECT_GT(twos, 4 * sevens);
 }
 
 TEST(Parzen, NumbersThatWereGoodTogetherAreDrawnTogether) {
   const std::vector<Axis> axes = {{Axis::Kind::Real, 0, 1}, {Axis::Kind::Choice, 0, 1}};
-  const Parzen parzen(axes, {{0.1, 0}, {0.12, 0}, {0.15, 0}, {0.85, 1}, {0.9, 1}, {0.88, 1}});
+  const Parzen parzen(axes, {{0.1, 0}, {0.12, 0}, {0.15, 0}, {0.85, 1}, {0.9, 1}, {0.88, 1}},
+                      std::vector<double>(6, 1));
   Random random(1);
   int together = 0;
   for (int i = 0; i < 2'000; ++i) {
