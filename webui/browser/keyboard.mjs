@@ -60,10 +60,10 @@ export async function keyboard({ page, open, path, done }, { search, long }) {
   assert.equal(await focusedRow(), 0, "there is none before the first");
   await page.keyboard.press("/");
   await page.keyboard.type(`${search.name} jk?`);
-  assert.equal(await page.getByRole("searchbox").inputValue(), `${search.name} jk?`, "keys are text where one types");
-  await page.getByRole("searchbox").fill(search.name);
+  assert.equal(await page.getByRole("combobox", { name: "Filter by words or an expression" }).inputValue(), `${search.name} jk?`, "keys are text where one types");
+  await page.getByRole("combobox", { name: "Filter by words or an expression" }).fill(search.name);
   await page.waitForFunction(() => document.querySelectorAll("table[aria-label=Experiments] tbody tr").length === 1);
-  await page.getByRole("searchbox").blur();
+  await page.getByRole("combobox", { name: "Filter by words or an expression" }).blur();
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: search.name }).waitFor();

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 
 /** The list of experiments: finding, sorting, columns, and acting on many. */
-export async function list({ page, open, path, text, done }, { search, long, lonely }) {
+export async function list({ page, open, path, text, done, expectRefusals }, { search, long, lonely }) {
   const rows = page.getByRole("table", { name: "Experiments" }).locator("tbody tr");
-  const box = page.getByRole("searchbox");
+  const box = page.getByRole("combobox", { name: "Filter by words or an expression" });
   const find = async (words) => {
     await box.fill(words);
     await page.waitForURL((url) => (url.searchParams.get("search") ?? "") === words);
@@ -35,7 +35,61 @@ export async function list({ page, open, path, text, done }, { search, long, lon
   await done("experiments are found by number, name, description, label and user; the address keeps the search");
 
   await find("");
+  const address = (name) => page.waitForFunction((key) => new URL(location.href).searchParams.get(key), name).then((found) => found.jsonValue());
+  const options = page.getByRole("listbox", { name: "Completions" }).getByRole("option");
+  await box.click();
+  await box.pressSequentially("drop");
+  await options.filter({ hasText: /^dropout$/ }).waitFor();
+  await page.keyboard.press("Tab");
+  assert.equal(await box.inputValue(), "dropout ");
+  await box.pressSequentially("> 0 and st");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await page.locator('.filter-field [aria-selected="true"]').innerText(), "state");
+  await page.keyboard.press("Enter");
+  await box.pressSequentially("= comp");
+  await options.filter({ hasText: /^COMPLETED$/ }).click();
+  await page.keyboard.press("Enter");
+  assert.equal(await address("filter"), "dropout > 0 and state = COMPLETED");
+  await only(search.id).waitFor();
+  await only(long.id).waitFor({ state: "detached" });
+  await done("an expression filters by hyperparameter and state, and is completed while one types");
+
+  await page.getByRole("button", { name: "Columns" }).click();
+  await page.getByRole("checkbox", { name: "dropout" }).check();
+  await page.getByRole("checkbox", { name: "validation_loss, min" }).check();
+  await page.keyboard.press("Escape");
+  await page.getByRole("columnheader", { name: "validation_loss, min" }).getByRole("button").click();
+  await page.waitForURL(/sort=validation.validation_loss.min/);
+  const cell = async (title) => {
+    const titles = await page.locator("table[aria-label=Experiments] thead th").allInnerTexts();
+    return only(search.id).locator("td").nth(titles.findIndex((text) => text.startsWith(title))).innerText();
+  };
+  assert(Number(await cell("validation_loss, min")) > 0);
+  assert(Number(await cell("dropout")) > 0, "of the best trial");
+  await done("hyperparameters and metrics are columns, and the list is sorted by them");
+
+  await page.getByRole("button", { name: "Views" }).click();
+  await page.getByRole("textbox", { name: "Name of this view" }).fill("Completed by loss");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Completed by loss" }).first().waitFor();
+  await page.evaluate(() => localStorage.removeItem("experiment columns"));
+  await open("/det/experiments");
   await shows(all);
+  await page.getByRole("button", { name: "Views" }).click();
+  await page.getByRole("button", { name: "Completed by loss", exact: true }).click();
+  assert.equal(await address("filter"), "dropout > 0 and state = COMPLETED");
+  await page.getByRole("columnheader", { name: "validation_loss, min" }).waitFor();
+  await done("what is shown is saved as a view, and shown again");
+  await page.getByRole("button", { name: /Completed by loss/ }).click();
+  await page.getByRole("button", { name: "Delete the view Completed by loss" }).click();
+  expectRefusals();
+  await box.fill("state = ");
+  await page.keyboard.press("Enter");
+  await page.getByText("filter ends where a value is expected").first().waitFor();
+  await page.evaluate(() => localStorage.removeItem("experiment columns"));
+  await open("/det/experiments");
+  await shows(all);
+  await done("what is wrong with an expression is said");
   const ids = async () => (await rows.locator("td:nth-child(2)").allInnerTexts()).map(Number);
   assert.deepEqual(await ids(), (await ids()).toSorted((a, b) => b - a), "newest first");
   await page.getByRole("button", { name: "ID" }).click();

@@ -48,7 +48,7 @@ await measure(
   "search by number (with 200 ms of waiting for the next key)",
   {
     prepare: plain,
-    run: (round) => page.getByRole("searchbox").fill(`#${round + 11}`),
+    run: (round) => page.getByRole("combobox", { name: "Filter by words or an expression" }).fill(`#${round + 11}`),
     expects: (round) => `${round + 11}`,
   },
   (id) => {

@@ -14,11 +14,27 @@ namespace {
 struct ListOptions {
   bool all = false;
   bool show_project = false;
+  std::string filter;
   Paging paging;
   OutputForm form;
 };
 
+Result<int> list_matching(Session& session, const ListOptions& options) {
+  constexpr std::int64_t kAll = 100'000;
+  const json::object request{{"query", options.filter},
+                             {"sort", "id=asc"},
+                             {"offset", options.paging.offset},
+                             {"limit", options.paging.pages == "1" ? options.paging.limit : kAll}};
+  DET_TRY(const auto answer, session.post("/api/v1/experiments-search", request));
+  json::array experiments;
+  for (const auto& found : at(answer, "experiments").as_array())
+    experiments.push_back(at(found, "experiment"));
+  show_experiments(session.console(), options.form, experiments, options.show_project, true);
+  return 0;
+}
+
 Result<int> list(Session& session, const ListOptions& options) {
+  if (!options.filter.empty()) return list_matching(session, options);
   QueryItems query;
   if (!options.all) {
     DET_TRY(const auto user, session.user());
@@ -116,6 +132,10 @@ Result<int> list_checkpoints(Session& session, std::int64_t id, std::optional<st
 Action define_list(CLI::App& app) {
   const auto options = std::make_shared<ListOptions>();
   app.add_flag("-a,--all", options->all, "Include archived experiments and those of other users");
+  app.add_option(
+         "--filter", options->filter,
+         "Only experiments, of all users, that match an expression: \"lr < 1e-3 and state = RUNNING\"")
+      ->type_name("EXPRESSION");
   app.add_flag("--show_project,--show-project", options->show_project, "Show the workspace and the project");
   add_paging_flags(app, options->paging);
   add_output_flags(app, options->form);

@@ -14,24 +14,6 @@ constexpr int kDepthMax = 32;
 constexpr const char* kComparisons[] = {"=",  "!=",       "<",           "<=",      ">",
                                         ">=", "contains", "notContains", "isEmpty", "notEmpty"};
 
-/// States without their prefix; ACTIVE is said of all that is not paused and does not end, whatever it is
-/// doing.
-Condition of_state(Condition condition) {
-  if (!condition.value.is_string()) return condition;
-  std::string name(condition.value.get_string());
-  if (name.starts_with("STATE_")) name.erase(0, std::string_view("STATE_").size());
-  condition.value = boost::json::string(name);
-  condition.type = Type::Text;
-  const bool equal = condition.comparison == "=";
-  if (to_lower(name) != "active" || (!equal && condition.comparison != "!=")) return condition;
-  Condition any{.join = equal ? Join::Or : Join::And};
-  for (const auto* doing : {"ACTIVE", "QUEUED", "PULLING", "STARTING", "RUNNING"}) {
-    any.children.push_back(condition);
-    any.children.back().value = doing;
-  }
-  return any;
-}
-
 Result<Condition> parse_condition(const json::value& value, int depth) {
   if (depth > kDepthMax)
     return invalid_argument("filter is nested more than {} levels deep; simplify it", kDepthMax);
@@ -124,6 +106,24 @@ bool matches_field(const Condition& c, const json::value& value) {
 
 }  // namespace
 
+/// States without their prefix; ACTIVE is said of all that is not paused and does not end, whatever it is
+/// doing.
+Condition of_state(Condition condition) {
+  if (!condition.value.is_string()) return condition;
+  std::string name(condition.value.get_string());
+  if (name.starts_with("STATE_")) name.erase(0, std::string_view("STATE_").size());
+  condition.value = boost::json::string(name);
+  condition.type = Type::Text;
+  const bool equal = condition.comparison == "=";
+  if (to_lower(name) != "active" || (!equal && condition.comparison != "!=")) return condition;
+  Condition any{.join = equal ? Join::Or : Join::And};
+  for (const auto* doing : {"ACTIVE", "QUEUED", "PULLING", "STARTING", "RUNNING"}) {
+    any.children.push_back(condition);
+    any.children.back().value = doing;
+  }
+  return any;
+}
+
 Result<Filter> parse_filter(const std::string& text) {
   Filter filter;
   if (text.empty()) return filter;
@@ -136,6 +136,11 @@ Result<Filter> parse_filter(const std::string& text) {
   if (const auto* archived = o.if_contains("showArchived"); archived != nullptr && archived->is_bool())
     filter.show_archived = archived->get_bool();
   return filter;
+}
+
+bool Condition::any_column(const std::function<bool(const std::string&)>& is) const {
+  if (join == Join::None) return is(column);
+  return std::ranges::any_of(children, [&](const Condition& child) { return child.any_column(is); });
 }
 
 bool matches(const Condition& condition, const Row& row) {

@@ -23,6 +23,8 @@ struct Condition {
   std::string column{}, comparison{};
   Type type = Type::Text;
   json::value value{};
+
+  bool any_column(const std::function<bool(const std::string&)>& is) const;
 };
 struct Filter {
   Condition root{.join = Condition::Join::And};
@@ -36,6 +38,8 @@ struct Filter {
 /// ACTIVE is also what is queued, pulling, starting or running.
 Result<Filter> parse_filter(const std::string& text);
 bool matches(const Condition& condition, const Row& row);
+/// Of a condition on `state`: without the prefix STATE_, and ACTIVE as said above.
+Condition of_state(Condition condition);
 
 struct SortKey {
   std::string column;

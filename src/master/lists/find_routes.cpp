@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "det/master/lists/expression.h"
 #include "det/master/lists/filter.h"
 #include "det/master/lists/find.h"
+#include "det/master/lists/narrow.h"
 #include "det/master/objects.h"
 #include "det/master/rights/rights.h"
 #include "det/master/services.h"
@@ -21,8 +23,9 @@ struct FindRequest {
   std::optional<std::int64_t> project_id;
   std::int32_t offset = 0, limit = 0;
   std::string sort, filter;
+  std::string query;  ///< an expression; what matches it and `filter` is found
 };
-BOOST_DESCRIBE_STRUCT(FindRequest, (), (project_id, offset, limit, sort, filter))
+BOOST_DESCRIBE_STRUCT(FindRequest, (), (project_id, offset, limit, sort, filter, query))
 struct FoundExperiment {
   std::optional<api::Trial> best_trial;
   api::Experiment experiment;
@@ -85,12 +88,13 @@ json::value at_path(const json::object& o, std::string_view path) {
   return nullptr;
 }
 
-/// "hp.lr" in hyperparameters: of a constant its value; null for a range.
-json::value hyperparameter(const json::object& hparams, std::string_view path) {
+/// "hp.lr" in hyperparameters: of a constant its value; of a range, that of the best trial, if there is one.
+json::value hyperparameter(const json::object& hparams, const json::object& of_best_trial,
+                           std::string_view path) {
   auto found = at_path(hparams, path);
   if (!found.is_object()) return found;
   const auto* value = found.get_object().if_contains("val");
-  return value == nullptr ? json::value() : *value;
+  return value == nullptr ? at_path(of_best_trial, path) : *value;
 }
 
 /// "validation.loss.last" in summary metrics; null for a column of another kind.
@@ -145,22 +149,32 @@ json::value plain_column(const api::Experiment& e, const std::string& name) {
   return found == kColumns.end() ? json::value() : found->second(e);
 }
 
-/// Whether any column of the request needs more than the summaries of experiments.
-bool needs_details(const FindRequest& request) {
-  const auto text = request.filter + request.sort;
-  return text.find('.') != std::string::npos;
-}
-
 struct Wanted {
   Filter filter;
   std::vector<SortKey> sort;
+
+  bool any_column(const std::function<bool(const std::string&)>& is) const {
+    return filter.root.any_column(is) || std::ranges::any_of(sort, is, &SortKey::column);
+  }
+  /// Whether any column needs more than the summaries of experiments.
+  bool needs_details() const {
+    return any_column([](const std::string& column) { return column.find('.') != std::string::npos; });
+  }
 };
-Result<Wanted> parse(const FindRequest& request) {
-  DET_TRY(auto filter, parse_filter(request.filter));
-  DET_TRY(auto sort, parse_sort(request.sort));
+Result<Wanted> parse(Services& s, const std::any& principal, const FindRequest& request) {
+  Wanted wanted;
+  DET_TRY(wanted.filter, parse_filter(request.filter));
+  DET_TRY(wanted.sort, parse_sort(request.sort));
   if (request.limit < -1 || request.limit > 100'000)
     return invalid_argument("limit is {}; it must be from 0 to 100000", request.limit);
-  return Wanted{std::move(filter), std::move(sort)};
+  if (request.query.empty()) return wanted;
+  DET_TRY(const auto user, require_user(principal));
+  DET_TRY(auto typed, parse_expression(request.query, {.me = user.username, .now = s.ledger.now()}));
+  if (typed.any_column([](const std::string& column) { return column == "archived"; }))
+    wanted.filter.show_archived = true;
+  wanted.filter.root = {.join = Condition::Join::And,
+                        .children = {std::move(wanted.filter.root), std::move(typed)}};
+  return wanted;
 }
 
 /// Indices of the rows that match, in the order wanted; ties by index.
@@ -182,14 +196,14 @@ std::vector<std::size_t> select(const std::vector<Row>& rows, const Wanted& want
   return chosen;
 }
 
-/// The experiments of the project, the newest first, as the strand shows them.
+/// The experiments of the project that may match, the newest first, as the strand shows them.
 asio::awaitable<std::vector<api::Experiment>> experiments_of(Services& s, const std::any& principal,
                                                              std::optional<std::int64_t> project,
-                                                             bool with_archived) {
-  store::ExperimentQuery query;
+                                                             const Filter& filter, bool runs) {
+  auto query = narrowed(s, filter.root, runs);
   query.project_id = project;
   query.projects = Sight(s, principal, access::Permission::ViewExperimentMetadata).projects();
-  if (!with_archived) query.archived = false;
+  if (!filter.show_archived) query.archived = false;
   query.page.descending = true;
   auto read = [&s, query] { return s.store.list_experiments(query); };
   const auto found = co_await offload(s, std::move(read));
@@ -213,27 +227,34 @@ std::vector<TrialId> best_trials(std::span<const api::Experiment> experiments) {
 
 asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any principal,
                                                            FindRequest request) {
-  const auto wanted = parse(request);
+  const auto wanted = parse(s, principal, request);
   if (!wanted) co_return tl::unexpected(wanted.error());
-  auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter.show_archived);
-  auto read = [&s, &experiments, &wanted, details = needs_details(request)] {
+  auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter, false);
+  auto read = [&s, &experiments, &wanted, details = wanted->needs_details()] {
     std::map<TrialId, json::object> summaries;
     std::map<ExperimentId, experiment::ExperimentRecord> records;
+    std::map<TrialId, json::object> drawn;
     if (details) {
+      for (auto& trial : s.store.trials(best_trials(experiments)))
+        drawn.emplace(trial.id, std::move(trial.hparams));
       summaries = s.store.summaries(best_trials(experiments));
       records = s.store.experiments(experiment_ids(experiments));
     }
     std::vector<Row> rows;
     for (const auto& e : experiments) {
-      json::object hparams, summary;
+      json::object hparams, summary, of_best_trial;
       if (details) {
         if (const auto record = records.find(e.id); record != records.end())
           if (auto* found = record->second.config.if_contains("hyperparameters"); found && found->is_object())
             hparams = std::move(found->get_object());
-        if (e.best_trial_id) summary = std::move(summaries[*e.best_trial_id]);
+        if (e.best_trial_id) {
+          summary = std::move(summaries[*e.best_trial_id]);
+          of_best_trial = std::move(drawn[*e.best_trial_id]);
+        }
       }
-      rows.emplace_back([&e, hparams, summary](const std::string& column) {
-        if (column.starts_with("hp.")) return hyperparameter(hparams, std::string_view(column).substr(3));
+      rows.emplace_back([&e, hparams, summary, of_best_trial](const std::string& column) {
+        if (column.starts_with("hp."))
+          return hyperparameter(hparams, of_best_trial, std::string_view(column).substr(3));
         return column.find('.') == std::string::npos ? plain_column(e, column) : metric(summary, column);
       });
     }
@@ -244,7 +265,14 @@ asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any
   ExperimentsReply reply{.experiments = {}, .pagination = span.pagination};
   std::vector<api::Experiment> page;
   for (auto i = span.begin; i < span.end; ++i) page.push_back(std::move(experiments[chosen[i]]));
-  auto read_best = [&s, &page] { return s.store.trials(best_trials(page)); };
+  auto read_best = [&s, &page] {
+    auto records = s.store.experiments(experiment_ids(page));
+    for (auto& e : page)
+      if (const auto record = records.find(e.id); record != records.end())
+        if (const auto* hparams = record->second.config.if_contains("hyperparameters"))
+          e.hyperparameters = *hparams;
+    return s.store.trials(best_trials(page));
+  };
   std::map<TrialId, api::Trial> best;
   for (auto& trial : co_await find_trials(s, co_await offload(s, std::move(read_best))))
     best.emplace(trial.id, std::move(trial));
@@ -321,12 +349,11 @@ Run to_run(const api::Experiment& e, const api::Trial& t) {
 }
 
 asio::awaitable<Result<FoundRunsReply>> find_runs(Services& s, std::any principal, FindRequest request) {
-  const auto wanted = parse(request);
+  const auto wanted = parse(s, principal, request);
   if (!wanted) co_return tl::unexpected(wanted.error());
-  const auto experiments =
-      co_await experiments_of(s, principal, request.project_id, wanted->filter.show_archived);
+  const auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter, true);
   std::vector<Candidate> candidates;
-  auto read = [&s, &experiments, &candidates, &wanted, details = needs_details(request)] {
+  auto read = [&s, &experiments, &candidates, &wanted, details = wanted->needs_details()] {
     for (const auto& e : experiments)
       for (auto& trial : s.store.trials(e.id)) candidates.push_back({&e, std::move(trial)});
     std::vector<Row> rows;
@@ -384,9 +411,9 @@ void add_find_routes(http::Router& router, Services& s) {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         co_return co_await find_experiments(s, c.principal, std::move(r));
       },
-      Doc{.summary =
-              "Search experiments, filtered and sorted by any columns; `filter` is JSON, `sort` is like "
-              "startTime=desc,name=asc",
+      Doc{.summary = "Search experiments, filtered and sorted by any columns; `filter` is JSON, `query` an "
+                     "expression like "
+                     "\"lr < 1e-3 and state = RUNNING\", `sort` is like startTime=desc,name=asc",
           .tag = "Experiments"});
   router.add<FindRequest, FoundRunsReply>(
       Verb::Post, "/api/v1/runs",
@@ -394,7 +421,8 @@ void add_find_routes(http::Router& router, Services& s) {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         co_return co_await find_runs(s, c.principal, std::move(r));
       },
-      Doc{.summary = "Search the trials of all experiments, filtered and sorted by any columns",
+      Doc{.summary =
+              "Search the trials of all experiments, filtered and sorted by any columns, as experiments are",
           .tag = "Trials"});
 }
 

@@ -85,6 +85,38 @@ TEST_F(ListTest, AnEntryHasItsConfigurationUnlessItIsOmitted) {
   EXPECT_TRUE(omitted.at("config").is_null()) << json::serialize(omitted);
 }
 
+TEST_F(ListTest, ExperimentsAndRunsAreFoundByAnExpression) {
+  const auto a = submit("labels: [vision]\ndescription: first\n"), b = submit("description: second\n");
+  for (const auto* act : {"kill", "archive"})
+    EXPECT_EQ(call(user_, "POST", fmt::format("/api/v1/experiments/{}/{}", b, act)).status, 200) << act;
+  const auto matching = [&](const std::string& query, const char* path, const char* list) {
+    const auto answer = call(user_, "POST", path, json::value{{"query", query}, {"sort", "id=asc"}});
+    EXPECT_EQ(answer.status, 200) << answer.text;
+    Ids ids;
+    for (const auto& item : answer.body.at(list).get_array())
+      ids.push_back(*json::to_int64(item.at("experiment").at("id")));
+    return ids;
+  };
+  const auto experiments = [&](const std::string& query) {
+    return matching(query, "/api/v1/experiments-search", "experiments");
+  };
+  EXPECT_EQ(experiments("user = me and global_batch_size = 8"), Ids{a});
+  EXPECT_EQ(experiments("global_batch_size > 8"), Ids{});
+  EXPECT_EQ(experiments("archived = yes"), Ids{b});
+  EXPECT_EQ(experiments("archived in (yes, no) and state in (active, canceled)"), (Ids{a, b}));
+  EXPECT_EQ(experiments("state in (COMPLETED, ERROR)"), Ids{});
+  EXPECT_EQ(experiments("label = vision or description = second"), Ids{a});
+  EXPECT_EQ(experiments(fmt::format("id >= {} and not label = vision and archived = true", a)), Ids{b});
+  EXPECT_EQ(matching("label = vision and global_batch_size < 9", "/api/v1/runs", "runs"), Ids{a});
+  EXPECT_EQ(matching("description ~ second", "/api/v1/runs", "runs"), Ids{}) << "it is archived";
+  const auto refused = call(user_, "POST", "/api/v1/experiments-search", json::object{{"query", "state = "}});
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(refused.text.find("filter ends where a value is expected"), std::string::npos) << refused.text;
+  const auto all =
+      call(user_, "POST", "/api/v1/experiments-search", json::object()).body.at("experiments").at(0);
+  EXPECT_EQ(all.at("experiment").at("hyperparameters").at("global_batch_size").at("val"), 8);
+}
+
 TEST_F(ListTest, TrialsAreCountedFromTheEndToo) {
   const auto id = submit("searcher: {name: random, metric: m, max_length: {batches: 5}, max_trials: 3}\n");
   const auto answer = call(user_, "GET", fmt::format("/api/v1/experiments/{}/trials?offset=-2&limit=1", id));

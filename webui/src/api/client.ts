@@ -89,8 +89,8 @@ export async function get<P extends Path<"get">>(path: P, ...[sent, signal]: Res
   return (await request("get", path, sent as AnySent, signal)) as Reply<"get", P>;
 }
 
-export async function post<P extends Path<"post">>(path: P, ...[sent]: Rest<Sent<"post", P>>): Promise<Reply<"post", P>> {
-  return (await request("post", path, sent as AnySent, undefined)) as Reply<"post", P>;
+export async function post<P extends Path<"post">>(path: P, ...[sent, signal]: Rest<Sent<"post", P>>): Promise<Reply<"post", P>> {
+  return (await request("post", path, sent as AnySent, signal)) as Reply<"post", P>;
 }
 
 export async function put<P extends Path<"put">>(path: P, ...[sent]: Rest<Sent<"put", P>>): Promise<Reply<"put", P>> {

@@ -804,7 +804,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Search experiments, filtered and sorted by any columns; `filter` is JSON, `sort` is like startTime=desc,name=asc */
+        /** Search experiments, filtered and sorted by any columns; `filter` is JSON, `query` an expression like "lr < 1e-3 and state = RUNNING", `sort` is like startTime=desc,name=asc */
         readonly post: operations["postExperimentsSearch"];
         readonly delete?: never;
         readonly options?: never;
@@ -2390,7 +2390,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Search the trials of all experiments, filtered and sorted by any columns */
+        /** Search the trials of all experiments, filtered and sorted by any columns, as experiments are */
         readonly post: operations["postRuns"];
         readonly delete?: never;
         readonly options?: never;
@@ -4639,6 +4639,7 @@ export interface components {
             readonly limit?: number;
             readonly sort?: string;
             readonly filter?: string;
+            readonly query?: string;
         };
         readonly Finding: {
             readonly runId: number;

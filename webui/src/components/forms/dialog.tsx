@@ -120,7 +120,7 @@ export function Dialog(props: DialogProps) {
 }
 
 /** A button that opens a small box below it; a button pressed in it, a click elsewhere or Escape closes it. */
-export function Popup({ label, children }: { label: string; children: ReactNode }) {
+export function Popup({ label, onOpen, children }: { label: string; onOpen?: () => void; children: ReactNode }) {
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLSpanElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -143,7 +143,12 @@ export function Popup({ label, children }: { label: string; children: ReactNode 
   }, [open]);
   return (
     <span className="popup" ref={box}>
-      <button ref={button} type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+      <button ref={button} type="button" aria-expanded={open}
+        onClick={() => {
+          if (!open) onOpen?.();
+          setOpen(!open);
+        }}
+      >
         {label} <span aria-hidden="true">▾</span>
       </button>
       {open && (

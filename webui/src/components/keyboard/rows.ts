@@ -26,7 +26,7 @@ export function toggleRow(): void {
 
 /** Goes to the page's own search field. */
 export function goToSearch(content: HTMLElement): boolean {
-  const field = [...content.querySelectorAll<HTMLInputElement>("input[type=search]")].find(visible);
+  const field = [...content.querySelectorAll<HTMLInputElement>("input[type=search], .filter-field input")].find(visible);
   field?.focus();
   field?.select();
   return field !== undefined;

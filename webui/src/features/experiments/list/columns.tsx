@@ -1,14 +1,15 @@
 import type { ReactNode } from "react";
-import type { Experiment } from "../../../api/types";
 import { formatBytes, formatNumber, hasRun, isTerminal, runTime } from "../../../components/format";
 import { Age, Labels, Progress, StateBadge } from "../../../components/parts";
 import { Link } from "../../../components/address/route";
+import { extraTitle, extraValue, isExtra, type Listed } from "./extra_columns";
 
 export interface ExperimentColumn {
   readonly id: string;
   readonly title: string;
   readonly number?: boolean;
-  readonly cell: (experiment: Experiment) => ReactNode;
+  readonly hint?: string;
+  readonly cell: (experiment: Listed) => ReactNode;
 }
 
 const pageOf = (id: number) => ({ page: "experiment", id, tab: "overview" }) as const;
@@ -82,9 +83,22 @@ export const allColumns: readonly ExperimentColumn[] = [
 
 export const usualColumns = "id,name,labels,state,progress,trials,searcher,best,started,duration,user";
 
+/** A column of a hyperparameter or a metric. */
+const extraColumn = (id: string): ExperimentColumn => ({
+  id,
+  title: extraTitle(id),
+  number: true,
+  hint: id.startsWith("hp.") ? "Hyperparameter" : `${id}, of the best trial`,
+  cell: (experiment) => {
+    const value = extraValue(experiment, id);
+    if (value === undefined || value === null) return null;
+    return typeof value === "number" ? formatNumber(value) : typeof value === "object" ? JSON.stringify(value) : String(value);
+  },
+});
+
 /** The columns that a comma separated list names; the name is always shown, it is what one clicks. */
 export function chosenColumns(text: string): readonly ExperimentColumn[] {
   const names = new Set(text.split(","));
   names.add("name");
-  return allColumns.filter(({ id }) => names.has(id));
+  return [...allColumns.filter(({ id }) => names.has(id)), ...[...names].filter(isExtra).map(extraColumn)];
 }

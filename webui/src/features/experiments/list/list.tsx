@@ -1,21 +1,24 @@
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { get } from "../../../api/client";
 import { usePolled } from "../../../api/loadable";
-import type { Experiment, ExperimentPage } from "../../../api/types";
+import type { Experiment } from "../../../api/types";
 import { Popup } from "../../../components/forms/dialog";
 import { count } from "../../../components/format";
 import { Choice, Loaded, PageHead } from "../../../components/parts";
 import type { Query } from "../../../components/address/paths";
 import { useQuery } from "../../../components/address/route";
-import { SearchField } from "../../../components/forms/search_field";
 import { parseOrder } from "../../../components/tables/sorting";
 import { TableHead } from "../../../components/tables/table";
-import { listExperiments } from "../api";
+import { findExperiments, type ListedPage, listExperiments } from "../api";
 import { FirstExperiment } from "../first_experiment";
 import { BulkActions } from "./bulk";
 import { filterKey, latest, stillChosen } from "./chosen";
 import { allColumns, chosenColumns, usualColumns } from "./columns";
+import type { Vocabulary } from "./expression";
+import { extraTitle, isExtra, type Listed, vocabularyOf } from "./extra_columns";
+import { FilterField } from "./filter_field";
 import { pageOf, pageSize, pagesOf, sortKeys, stateFilters, usualOrder } from "./search";
+import { Views } from "./views";
 
 const pollMs = 2000;
 const columnsKey = "experiment columns";
@@ -37,12 +40,13 @@ export function ExperimentList() {
 export function ExperimentTable({ project }: { project?: number }) {
   const [asked, change] = useQuery();
   const query = project === undefined ? asked : { ...asked, project: String(project) };
-  const [list, reload] = usePolled(JSON.stringify(query), (signal) => listExperiments(query, signal), pollMs, undefined, {
+  const columns = columnsOf(query);
+  const [list, reload] = usePolled(JSON.stringify([query, columns]), (signal) => listExperiments(query, columns.split(","), signal), pollMs, undefined, {
     topics: ["experiments"],
     leastMs: 1000,
   });
   // While the next answer is on its way, the last one stays: nothing jumps while one types.
-  const [last, setLast] = useState<ExperimentPage>();
+  const [last, setLast] = useState<ListedPage>();
   const [chosen, setChosen] = useState<ReadonlyMap<number, Experiment>>(new Map());
   const filter = filterKey(query);
   const [before, setBefore] = useState(filter);
@@ -65,7 +69,7 @@ export function ExperimentTable({ project }: { project?: number }) {
   const ask = (some: Query) => change({ page: "", ...some });
   return (
     <>
-      <Filters query={asked} ask={ask} total={shown.status === "loaded" ? shown.value.pagination.total : undefined} />
+      <Filters query={asked} project={project} ask={ask} total={shown.status === "loaded" ? shown.value.pagination.total : undefined} />
       <BulkActions
         chosen={latest(chosen, last)}
         onClear={() => setChosen(new Map())}
@@ -102,14 +106,36 @@ function Nothing({ query, project }: { query: Query; project: number | undefined
 
 interface FiltersProps {
   readonly query: Query;
+  readonly project: number | undefined;
   readonly ask: (some: Query) => void;
   readonly total: number | undefined;
 }
 
-function Filters({ query, ask, total }: FiltersProps) {
+/** The columns that are shown, separated by commas. */
+const columnsOf = (query: Query): string => query.columns ?? localStorage.getItem(columnsKey) ?? usualColumns;
+
+const nothingKnown: Vocabulary = { hyperparameters: [], metrics: [], users: [], labels: [] };
+
+/** What can be filtered by and shown, by the newest experiments; it is looked up when somebody wants to know. */
+function useVocabulary(users: readonly string[], project: number | undefined): readonly [Vocabulary, () => void] {
+  const [known, setKnown] = useState(nothingKnown);
+  const asked = useRef(false);
+  const look = useCallback(() => {
+    if (asked.current) return;
+    asked.current = true;
+    findExperiments(project === undefined ? {} : { project: String(project) }).then(
+      ({ experiments }) => setKnown(vocabularyOf(experiments, [])),
+      () => (asked.current = false), // the list itself says what is wrong
+    );
+  }, [project]);
+  return [{ ...known, users }, look];
+}
+
+function Filters({ query, project, ask, total }: FiltersProps) {
   const [users] = usePolled("users", (signal) => get("/api/v1/users", {}, signal), 60_000);
   const names = users.status === "loaded" ? users.value.users.map((user) => user.username) : [];
-  const columns = query.columns ?? localStorage.getItem(columnsKey) ?? usualColumns;
+  const [known, look] = useVocabulary(names, project);
+  const columns = columnsOf(query);
   const toggle = (id: string, on: boolean) => {
     const kept = columns.split(",").filter((name) => name !== id);
     const text = (on ? [...kept, id] : kept).join(",");
@@ -118,12 +144,7 @@ function Filters({ query, ask, total }: FiltersProps) {
   };
   return (
     <search className="row filters">
-      <SearchField
-        text={query.search ?? ""}
-        onSearch={(search) => ask({ search: search.trim() })}
-        placeholder="ID, name, description, label, or user"
-        label="Search by ID, name, description, label, or user"
-      />
+      <FilterField query={query} ask={ask} known={known} onFocus={look} />
       <Choice
         label="State"
         value={query.state ?? ""}
@@ -154,27 +175,43 @@ function Filters({ query, ask, total }: FiltersProps) {
       )}
       <div className="actions">
         {total !== undefined && <span className="quiet">{count(total, "experiment")}</span>}
-        <Popup label="Columns">
-          {allColumns
-            .filter(({ id }) => id !== "name")
-            .map(({ id, title }) => (
-              <label key={id}>
-                <input
-                  type="checkbox"
-                  checked={columns.split(",").includes(id)}
-                  onChange={(event) => toggle(id, event.target.checked)}
-                />
-                {title}
-              </label>
-            ))}
+        <Views query={query} show={(view) => ask({ ...Object.fromEntries(Object.keys(query).map((name) => [name, ""])), ...view })} />
+        <Popup label="Columns" onOpen={look}>
+          <ColumnChoice columns={columns.split(",")} known={known} toggle={toggle} />
         </Popup>
       </div>
     </search>
   );
 }
 
+interface ColumnChoiceProps {
+  readonly columns: readonly string[];
+  readonly known: Vocabulary;
+  readonly toggle: (id: string, on: boolean) => void;
+}
+
+function ColumnChoice({ columns, known, toggle }: ColumnChoiceProps) {
+  const box = (id: string, title: string) => (
+    <label key={id} title={isExtra(id) ? id : undefined}>
+      <input type="checkbox" checked={columns.includes(id)} onChange={(event) => toggle(id, event.target.checked)} />
+      {title}
+    </label>
+  );
+  const hyperparameters = new Set([...columns.filter((id) => id.startsWith("hp.")), ...known.hyperparameters.map((name) => `hp.${name}`)]);
+  const metrics = new Set([...columns.filter((id) => isExtra(id) && !id.startsWith("hp.")), ...known.metrics]);
+  return (
+    <>
+      {allColumns.filter(({ id }) => id !== "name").map(({ id, title }) => box(id, title))}
+      {hyperparameters.size > 0 && <b>Hyperparameters</b>}
+      {[...hyperparameters].map((id) => box(id, extraTitle(id)))}
+      {metrics.size > 0 && <b>Metrics of the best trial</b>}
+      {[...metrics].map((id) => box(id, extraTitle(id)))}
+    </>
+  );
+}
+
 interface RowsProps {
-  readonly experiments: readonly Experiment[];
+  readonly experiments: readonly Listed[];
   readonly query: Query;
   readonly change: (some: Query) => void;
   readonly chosen: ReadonlyMap<number, Experiment>;
@@ -182,7 +219,7 @@ interface RowsProps {
 }
 
 function Rows({ experiments, query, change, chosen, choose }: RowsProps) {
-  const columns = chosenColumns(query.columns ?? localStorage.getItem(columnsKey) ?? usualColumns);
+  const columns = chosenColumns(columnsOf(query));
   const order = parseOrder(query.sort ?? usualOrder);
   const all = experiments.every(({ id }) => chosen.has(id));
   return (
@@ -190,7 +227,7 @@ function Rows({ experiments, query, change, chosen, choose }: RowsProps) {
       <table aria-label="Experiments">
         <TableHead
           columns={columns}
-          sortable={(id) => id in sortKeys}
+          sortable={(id) => id in sortKeys || isExtra(id)}
           order={order}
           onOrder={({ by, descending }) => {
             const sort = `${descending ? "-" : ""}${by}`;

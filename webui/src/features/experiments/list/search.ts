@@ -1,8 +1,22 @@
 /** What the list of experiments asks the master for: pure, so that it can be tested. */
 
 import type { Query as Question } from "../../../api/client";
+import type { components } from "../../../api/generated/schema";
 import type { Query } from "../../../components/address/paths";
 import { parseOrder } from "../../../components/tables/sorting";
+
+/** What the search of any column calls the columns of the list. */
+const searchColumns: Readonly<Record<string, string>> = {
+  trials: "numTrials",
+  searcher: "searcherType",
+  best: "searcherMetricsVal",
+  started: "startTime",
+  ended: "endTime",
+  pool: "resourcePool",
+  checkpoints: "checkpointCount",
+  size: "checkpointSize",
+  parent: "forkedFrom",
+};
 
 /** The states behind each choice of the filter. */
 export const stateFilters: Readonly<Record<string, readonly string[]>> = {
@@ -35,6 +49,8 @@ export const sortKeys: Readonly<Record<string, string>> = {
   archived: "SORT_BY_ARCHIVED",
 };
 
+type Schemas = components["schemas"];
+
 export const usualOrder = "-id";
 export const pageSize = 50;
 
@@ -63,5 +79,17 @@ export function listParameters(query: Query): Question<"/api/v1/experiments"> {
     ...(query.label ? { labels: [query.label] } : {}),
     ...(/^\d+$/.test(query.project ?? "") ? { projectId: Number(query.project) } : {}),
     ...(archived === undefined ? {} : { archived }),
+  };
+}
+
+/** The same question to the search of any column, for expressions and for columns of hyperparameters and metrics. */
+export function searchRequest(query: Query, expression: string): Schemas["FindRequest"] {
+  const order = parseOrder(query.sort ?? usualOrder);
+  return {
+    query: expression,
+    sort: `${searchColumns[order.by] ?? order.by}=${order.descending ? "desc" : "asc"}`,
+    offset: (pageOf(query) - 1) * pageSize,
+    limit: pageSize,
+    ...(/^\d+$/.test(query.project ?? "") ? { projectId: query.project as string } : {}),
   };
 }

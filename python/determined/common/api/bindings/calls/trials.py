@@ -199,7 +199,7 @@ def get_GetExperimentTrials(
 
 
 def post_SearchRuns(session: Session, *, body: v1SearchRunsRequest) -> v1SearchRunsResponse:
-    """Search the trials of all experiments, filtered and sorted by any columns."""
+    """Search the trials of all experiments, filtered and sorted by any columns, as experiments are."""
     return v1SearchRunsResponse.from_json(session.post("/api/v1/runs", body=body.to_json(omit_unset=True)))
 
 

@@ -378,6 +378,7 @@ class v1SearchExperimentsRequest(Message):
     limit: int | None = None
     sort: str | None = None
     filter: str | None = None
+    query: str | None = None
 
 
 class v1SearchExperimentsResponse(Message):

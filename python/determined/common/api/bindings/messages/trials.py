@@ -268,6 +268,7 @@ class v1SearchRunsRequest(Message):
     limit: int | None = None
     sort: str | None = None
     filter: str | None = None
+    query: str | None = None
 
 
 class v1SearchRunsResponse(Message):
