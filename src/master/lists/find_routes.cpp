@@ -88,13 +88,12 @@ json::value at_path(const json::object& o, std::string_view path) {
   return nullptr;
 }
 
-/// "hp.lr" in hyperparameters: of a constant its value; of a range, that of the best trial, if there is one.
-json::value hyperparameter(const json::object& hparams, const json::object& of_best_trial,
-                           std::string_view path) {
+/// A hyperparameter of an experiment that has no best trial: of a constant its value; null for a range.
+json::value constant(const json::object& hparams, std::string_view path) {
   auto found = at_path(hparams, path);
   if (!found.is_object()) return found;
   const auto* value = found.get_object().if_contains("val");
-  return value == nullptr ? at_path(of_best_trial, path) : *value;
+  return value == nullptr ? json::value() : *value;
 }
 
 /// "validation.loss.last" in summary metrics; null for a column of another kind.
@@ -156,9 +155,13 @@ struct Wanted {
   bool any_column(const std::function<bool(const std::string&)>& is) const {
     return filter.root.any_column(is) || std::ranges::any_of(sort, is, &SortKey::column);
   }
-  /// Whether any column needs more than the summaries of experiments.
-  bool needs_details() const {
-    return any_column([](const std::string& column) { return column.find('.') != std::string::npos; });
+  bool needs_hyperparameters() const {
+    return any_column([](const std::string& column) { return column.starts_with("hp."); });
+  }
+  bool needs_metrics() const {
+    return any_column([](const std::string& column) {
+      return !column.starts_with("hp.") && column.find('.') != std::string::npos;
+    });
   }
 };
 Result<Wanted> parse(Services& s, const std::any& principal, const FindRequest& request) {
@@ -225,39 +228,51 @@ std::vector<TrialId> best_trials(std::span<const api::Experiment> experiments) {
   return trials;
 }
 
+/// What the columns of experiments need beside their summaries, read for all of them at once.
+class Details {
+ public:
+  Details(store::Store& store, std::span<const api::Experiment> experiments, const Wanted& wanted) {
+    const auto best = best_trials(experiments);
+    if (wanted.needs_metrics()) metrics_ = store.summaries(best);
+    if (!wanted.needs_hyperparameters()) return;
+    for (auto& trial : store.trials(best)) drawn_.emplace(trial.id, std::move(trial.hparams));
+    std::vector<ExperimentId> others;
+    for (const auto& e : experiments)
+      if (!e.best_trial_id) others.push_back(e.id);
+    for (auto& [id, record] : store.experiments(others))
+      if (auto* found = record.config.if_contains("hyperparameters"); found != nullptr && found->is_object())
+        configured_.emplace(id, std::move(found->get_object()));
+  }
+
+  json::value column(const api::Experiment& e, const std::string& name) const {
+    if (name.find('.') == std::string::npos) return plain_column(e, name);
+    const auto path = std::string_view(name).substr(std::string_view("hp.").size());
+    if (!e.best_trial_id) {
+      const auto found = configured_.find(e.id);
+      return found == configured_.end() || !name.starts_with("hp.") ? json::value()
+                                                                    : constant(found->second, path);
+    }
+    const auto& of_trials = name.starts_with("hp.") ? drawn_ : metrics_;
+    const auto found = of_trials.find(*e.best_trial_id);
+    if (found == of_trials.end()) return nullptr;
+    return name.starts_with("hp.") ? at_path(found->second, path) : metric(found->second, name);
+  }
+
+ private:
+  std::map<TrialId, json::object> drawn_, metrics_;  ///< of best trials
+  std::map<ExperimentId, json::object> configured_;
+};
+
 asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any principal,
                                                            FindRequest request) {
   const auto wanted = parse(s, principal, request);
   if (!wanted) co_return tl::unexpected(wanted.error());
   auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter, false);
-  auto read = [&s, &experiments, &wanted, details = wanted->needs_details()] {
-    std::map<TrialId, json::object> summaries;
-    std::map<ExperimentId, experiment::ExperimentRecord> records;
-    std::map<TrialId, json::object> drawn;
-    if (details) {
-      for (auto& trial : s.store.trials(best_trials(experiments)))
-        drawn.emplace(trial.id, std::move(trial.hparams));
-      summaries = s.store.summaries(best_trials(experiments));
-      records = s.store.experiments(experiment_ids(experiments));
-    }
+  auto read = [&s, &experiments, &wanted] {
+    const Details details(s.store, experiments, *wanted);
     std::vector<Row> rows;
-    for (const auto& e : experiments) {
-      json::object hparams, summary, of_best_trial;
-      if (details) {
-        if (const auto record = records.find(e.id); record != records.end())
-          if (auto* found = record->second.config.if_contains("hyperparameters"); found && found->is_object())
-            hparams = std::move(found->get_object());
-        if (e.best_trial_id) {
-          summary = std::move(summaries[*e.best_trial_id]);
-          of_best_trial = std::move(drawn[*e.best_trial_id]);
-        }
-      }
-      rows.emplace_back([&e, hparams, summary, of_best_trial](const std::string& column) {
-        if (column.starts_with("hp."))
-          return hyperparameter(hparams, of_best_trial, std::string_view(column).substr(3));
-        return column.find('.') == std::string::npos ? plain_column(e, column) : metric(summary, column);
-      });
-    }
+    for (const auto& e : experiments)
+      rows.emplace_back([&](const std::string& column) { return details.column(e, column); });
     return select(rows, *wanted);
   };
   const auto chosen = co_await offload(s, std::move(read));
@@ -353,7 +368,7 @@ asio::awaitable<Result<FoundRunsReply>> find_runs(Services& s, std::any principa
   if (!wanted) co_return tl::unexpected(wanted.error());
   const auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter, true);
   std::vector<Candidate> candidates;
-  auto read = [&s, &experiments, &candidates, &wanted, details = wanted->needs_details()] {
+  auto read = [&s, &experiments, &candidates, &wanted, details = wanted->needs_metrics()] {
     for (const auto& e : experiments)
       for (auto& trial : s.store.trials(e.id)) candidates.push_back({&e, std::move(trial)});
     std::vector<Row> rows;
