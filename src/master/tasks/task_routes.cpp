@@ -70,15 +70,16 @@ struct TaskKillRequest {
 BOOST_DESCRIBE_STRUCT(TaskKillRequest, (), (task_id, kill_from_root))
 struct Allocation {
   std::string task_id, state, allocation_id;
-  std::optional<Time> start_time, end_time;
+  std::optional<Time> requested_time, start_time, end_time;
+  std::vector<std::string> agents;
   bool is_ready = false;
   std::int32_t slots = 0;
   std::string exit_reason;
   std::optional<std::int32_t> status_code;
 };
 BOOST_DESCRIBE_STRUCT(Allocation, (),
-                      (task_id, state, allocation_id, start_time, end_time, is_ready, slots, exit_reason,
-                       status_code))
+                      (task_id, state, allocation_id, requested_time, start_time, end_time, agents, is_ready,
+                       slots, exit_reason, status_code))
 struct TaskDetails {
   std::string task_id, task_type;
   std::vector<Allocation> allocations;  ///< its runs, the newest last
@@ -239,10 +240,12 @@ asio::awaitable<Result<OneTaskReply>> get(Services& s, ById query) {
     Allocation shown{.task_id = query.task_id,
                      .state = state_name(record.state),
                      .allocation_id = record.id,
+                     .requested_time = record.requested,
                      .start_time = record.start_time,
                      .end_time = record.end_time,
                      .slots = static_cast<std::int32_t>(cluster::slots_of(record)),
                      .exit_reason = record.exit_reason};
+    for (const auto& share : record.shares) shown.agents.push_back(share.agent);
     if (found->task && record.run_id == found->task->run_id) {
       const auto& task = *found->task;
       // What has no program of ours is ready as soon as it runs.

@@ -4087,9 +4087,12 @@ export interface components {
             readonly state: string;
             readonly allocationId: string;
             /** Format: date-time */
+            readonly requestedTime?: string;
+            /** Format: date-time */
             readonly startTime?: string;
             /** Format: date-time */
             readonly endTime?: string;
+            readonly agents: readonly string[];
             readonly isReady: boolean;
             readonly slots: number;
             readonly exitReason: string;

@@ -1,6 +1,7 @@
 import { get, post, type Query, stream } from "../../api/client";
 import type { Checkpoint, Experiment, LogLine, MetricReport, Trial, Workload } from "../../api/types";
 import { type Run, runs } from "./runs";
+import type { Allocation, Sources } from "./timeline";
 
 export interface TrialWithExperiment {
   readonly trial: Trial;
@@ -57,4 +58,17 @@ export async function listRuns(id: number, batches: number, signal: AbortSignal)
   ]);
   const lines = [...starts, ...goingOn].sort((a, b) => Number(a.id) - Number(b.id));
   return runs(checkpoints, batches, lines);
+}
+
+/** The newest validations that a timeline shows. */
+const validationsShown = 500;
+
+export async function loadTimeline(id: number, taskId: string, metric: string, signal: AbortSignal): Promise<Sources> {
+  const [{ task }, checkpoints, { workloads }, notes] = await Promise.all([
+    get("/api/v1/tasks/{taskId}", { path: { taskId } }, signal),
+    listCheckpoints(id, signal),
+    listWorkloads(id, "validation", 0, validationsShown, signal),
+    linesWith(id, { sources: ["master"] }, signal),
+  ]);
+  return { allocations: task.allocations as readonly Allocation[], checkpoints, validations: workloads, notes, metric };
 }

@@ -30,6 +30,12 @@ test("a run that goes on where it was saved, in the same environment, is exact",
   expect(checks.at(-1)?.text).toContain("seed 17");
 });
 
+test("another number of slots is not exact", () => {
+  expect(verdicts([run(1, { slots: 2 }), run(2, { ...went, slots: 2 })], ranIn([exact, 1, 2]))).toEqual([true, true, true, true]);
+  const checks = exactness([run(1, { slots: 2 }), run(2, { ...went, slots: 1 })], ranIn([exact, 1, 2]), true);
+  expect(checks[2]).toEqual({ holds: false, text: "The runs had 2, then 1 slots. Each batch has the same records; metrics may differ by rounding." });
+});
+
 test("another host with the same processor changes nothing, another version does, and is named", () => {
   const elsewhere = { ...exact, hardware: { hostname: "b" } };
   expect(verdicts([run(1), run(2, went)], ranIn([elsewhere, 2], [exact, 1]))).toEqual([true, true, true, true]);

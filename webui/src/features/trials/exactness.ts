@@ -65,6 +65,13 @@ function environments(runs: readonly Run[], of: TrialEnvironments): Check {
   return { holds: true, text: "All runs had the same versions, processors, settings, variables, and packages." };
 }
 
+/** Whether all runs had as many slots: others add up the same numbers in another order. */
+function slots(runs: readonly Run[]): Check[] {
+  const counts = [...new Set(runs.flatMap(({ slots }) => (slots === undefined ? [] : [slots])))];
+  if (counts.length < 2) return [];
+  return [{ holds: false, text: `The runs had ${counts.join(", then ")} slots. Each batch has the same records; metrics may differ by rounding.` }];
+}
+
 function switches(of: TrialEnvironments): Check {
   const all = of.environments.map(({ environment }) => environment.switches?.deterministic_algorithms);
   if (all.length === 0 || all.some((on) => on === undefined)) return { holds: undefined, text: "It is unknown whether PyTorch used deterministic algorithms." };
@@ -96,5 +103,5 @@ function randomness(runs: readonly Run[], of: TrialEnvironments, ofClass: boolea
 /** What holds, what does not, and what is not known; `ofClass`: the loop trains it, not a script. */
 export function exactness(runs: readonly Run[], of: TrialEnvironments, ofClass: boolean): Check[] {
   if (runs.length === 0) return [];
-  return [...starts(runs), environments(runs, of), switches(of), randomness(runs, of, ofClass)];
+  return [...starts(runs), environments(runs, of), ...slots(runs), switches(of), randomness(runs, of, ofClass)];
 }

@@ -18,11 +18,11 @@ test("a run goes on from the newest checkpoint of the runs before it", () => {
   const made = runs(
     [checkpoint("a", 1, 40), checkpoint("b", 1, 80), checkpoint("c", 2, 120)],
     130,
-    [line("trial 1 (run 1) starts on agent x\n", "t1"), line("trial 1 (run 2) starts on agent y\n", "t2"), line("INFO: determined: going on after batch 80\n")],
+    [line("trial 1 (run 1) starts on agent x\n", "t1"), line("trial 1 (run 2) starts on agent y with 1 slot, of 1 to 8\n", "t2"), line("INFO: determined: going on after batch 80\n")],
   );
   expect(made).toEqual([
     { run: 1, started: "t1", agent: "x", from: undefined, saidFrom: undefined, lastBatch: 80, checkpoints: 2 },
-    { run: 2, started: "t2", agent: "y", from: { uuid: "b", batches: 80 }, saidFrom: 80, lastBatch: 130, checkpoints: 1 },
+    { run: 2, started: "t2", agent: "y", slots: 1, from: { uuid: "b", batches: 80 }, saidFrom: 80, lastBatch: 130, checkpoints: 1 },
   ]);
 });
 

@@ -7,6 +7,8 @@ export interface Run {
   readonly run: number;
   readonly started: string | undefined;
   readonly agent: string | undefined;
+  /** Where the number may change from run to run. */
+  readonly slots?: number | undefined;
   /** The checkpoint it began from; undefined: it began at batch 0. */
   readonly from: { readonly uuid: string; readonly batches: number } | undefined;
   /** The number of batches after which it said it goes on. */
@@ -27,14 +29,14 @@ const batchesOf = ({ metadata }: Checkpoint) => toNumber(metadata.steps_complete
  * elsewhere; the last one came as far as the trial, `batches`.
  */
 export function runs(checkpoints: readonly Checkpoint[], batches: number, lines: readonly LogLine[]): Run[] {
-  const starts = new Map<number, { time: string; agent: string }>();
+  const starts = new Map<number, { time: string; agent: string; slots: number | undefined }>();
   const said = new Map<number, number>();
   let current = 1;
   for (const { log, timestamp } of lines) {
-    const start = /\(run (\d+)\) starts on agent (.+)/.exec(log);
+    const start = /\(run (\d+)\) starts on agent (.+?)(?: with (\d+) slots?, of .*)?$/.exec(log.trimEnd());
     if (start) {
       current = Number(start[1]);
-      starts.set(current, { time: timestamp, agent: (start[2] ?? "").trim() });
+      starts.set(current, { time: timestamp, agent: start[2] ?? "", slots: start[3] === undefined ? undefined : Number(start[3]) });
     }
     const going = /determined: going on after batch (\d+)/.exec(log);
     if (going && !said.has(current)) said.set(current, Number(going[1]));
@@ -55,6 +57,7 @@ export function runs(checkpoints: readonly Checkpoint[], batches: number, lines:
         run,
         started: starts.get(run)?.time,
         agent: starts.get(run)?.agent,
+        slots: starts.get(run)?.slots,
         from: from === undefined ? undefined : { uuid: from.uuid, batches: batchesOf(from) },
         saidFrom: goesOn,
         lastBatch: Math.max(run === last ? batches : 0, ...saved.map(batchesOf)),

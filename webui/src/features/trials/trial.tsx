@@ -14,6 +14,7 @@ import { getTrial, killTrial, listCheckpoints, type TrialWithExperiment } from "
 import { EnvironmentPanels } from "./environment_panels";
 import { ProfilePanel } from "./profile_panel";
 import { RunTable } from "./run_table";
+import { TimelinePanel } from "./timeline_panel";
 import { WorkloadTable } from "./workload_table";
 
 const pollMs = 1000;
@@ -62,7 +63,12 @@ function Content({ trial, experiment, tab }: TrialWithExperiment & { tab: TrialT
     case "checkpoints":
       return <Checkpoints id={trial.id} live={live} />;
     case "runs":
-      return <RunTable id={trial.id} batches={trial.totalBatchesProcessed} live={live} config={experiment.config} />;
+      return (
+        <>
+          <TimelinePanel id={trial.id} taskId={trial.taskId} metric={experiment.searcherMetric} live={live} />
+          <RunTable id={trial.id} batches={trial.totalBatchesProcessed} live={live} config={experiment.config} />
+        </>
+      );
     case "profile":
       return <ProfilePanel id={trial.id} startTime={trial.startTime} live={live} />;
     case "environment":

@@ -85,9 +85,11 @@ class v1Allocation(Message):
     taskId: str
     state: taskv1State
     allocationId: str
+    agents: list[str]
     isReady: bool
     slots: int
     exitReason: str
+    requestedTime: str | None = None
     startTime: str | None = None
     endTime: str | None = None
     statusCode: int | None = None
