@@ -61,6 +61,7 @@ void add_all_routes(http::Router& router, Services& services) {
   add_simulate_routes(router, services);
   add_pareto_routes(router, services);
   add_task_routes(router, services);
+  add_task_list_routes(router, services);
   add_task_submit_routes(router, services);
   add_command_routes(router, services);
   add_generic_task_routes(router, services);

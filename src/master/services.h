@@ -177,6 +177,7 @@ void add_search_routes(http::Router& router, Services& s);  ///< of searches dri
 void add_pareto_routes(http::Router& router, Services& s);
 void add_simulate_routes(http::Router& router, Services& s);
 void add_task_routes(http::Router& router, Services& s);  ///< of all tasks, trials too
+void add_task_list_routes(http::Router& router, Services& s);
 void add_task_submit_routes(http::Router& router,
                             Services& s);  ///< commands, notebooks, shells, TensorBoards
 void add_generic_task_routes(http::Router& router, Services& s);
