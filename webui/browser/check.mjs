@@ -8,6 +8,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { corpus } from "./corpus.mjs";
 import { dark } from "./dark.mjs";
 import { experiment } from "./experiment.mjs";
 import { first } from "./first.mjs";
@@ -40,8 +41,9 @@ assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory 
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
 const parts = { frame, keyboard, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, people };
-// Where roles are enforced, an engine gives the machines, nothing was trained, several metrics count, or there are several: other masters.
-const elsewhere = { roles, machines, first, takeover, pareto };
+// Where roles are enforced, an engine gives the machines, nothing was trained, several metrics count, there are several, or texts are odd:
+// other masters.
+const elsewhere = { roles, machines, first, takeover, pareto, corpus };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);
 
 const walk = await start(base, pictures);
