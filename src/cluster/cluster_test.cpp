@@ -288,16 +288,7 @@ TEST(Cluster, ReplayGivesTheSameClusterBitForBit) {
   bench.handle(AgentLost{"a"});
   bench.join("a", 2);
   bench.handle(ExperimentCommanded{ExperimentId{1}, Verb::Activate});
-  Cluster again;
-  for (const auto& [event, time] : bench.events) {
-    const auto read = json::from_json<Event>(json::to_json(event));
-    ASSERT_TRUE(read) << read.error().message();
-    again.handle(*read, time);
-  }
-  EXPECT_EQ(json::serialize(again.snapshot()), json::serialize(bench.cluster.snapshot()));
-  const auto restored = Cluster::restore(bench.cluster.snapshot());
-  ASSERT_TRUE(restored) << restored.error().message();
-  EXPECT_EQ(json::serialize(restored->snapshot()), json::serialize(bench.cluster.snapshot()));
+  expect_replay_gives_the_same(bench);
 }
 
 TEST(Cluster, ForgetsAnExperimentOnceItsCheckpointsAreCollected) {

@@ -2,6 +2,7 @@
 
 #include "det/cluster/cluster.h"
 #include "det/cluster/step.h"
+#include "det/cluster/usage.h"
 
 namespace det::cluster {
 
@@ -80,8 +81,7 @@ void Cluster::start(const scheduler::Placement& placement, Step& step) {
     const auto& trial = *owner.trial(allocation.record.trial_id);
     std::string on = fmt::format("agent {}", agent);
     if (const auto& range = owner.config().resources.slots_range) {
-      allocation.slots = 0;
-      for (const auto& share : placement.shares) allocation.slots += static_cast<int>(share.slots.size());
+      allocation.slots = static_cast<int>(slots_of(allocation.record));
       allocation.keeps_slots_until = step.now + range->resize_after_seconds * kSecond;
       on += fmt::format(" with {}, of {} to {}", slots_text(allocation.slots), range->min, range->max);
     }

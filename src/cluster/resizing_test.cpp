@@ -87,16 +87,7 @@ TEST(SlotRange, TheSameEventsGiveTheSameCluster) {
   bench.submit("resources: {slots_per_trial: 2}\n");
   bench.pass(60);
   bench.leaves();
-  Cluster again;
-  for (const auto& [event, time] : bench.events) {
-    const auto read = json::from_json<Event>(json::to_json(event));
-    ASSERT_TRUE(read) << read.error().message();
-    again.handle(*read, time);
-  }
-  EXPECT_EQ(json::serialize(again.snapshot()), json::serialize(bench.cluster.snapshot()));
-  const auto restored = Cluster::restore(bench.cluster.snapshot());
-  ASSERT_TRUE(restored) << restored.error().message();
-  EXPECT_EQ(json::serialize(restored->snapshot()), json::serialize(bench.cluster.snapshot()));
+  expect_replay_gives_the_same(bench);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +50,20 @@ struct Bench {
   Cluster cluster;
   std::vector<std::pair<Event, Time>> events;
 };
+
+/// The bench's events, read from their JSON, give its cluster again, bit for bit, and so does its snapshot.
+inline void expect_replay_gives_the_same(const Bench& bench) {
+  Cluster again;
+  for (const auto& [event, time] : bench.events) {
+    const auto read = json::from_json<Event>(json::to_json(event));
+    ASSERT_TRUE(read) << read.error().message();
+    again.handle(*read, time);
+  }
+  EXPECT_EQ(json::serialize(again.snapshot()), json::serialize(bench.cluster.snapshot()));
+  const auto restored = Cluster::restore(bench.cluster.snapshot());
+  ASSERT_TRUE(restored) << restored.error().message();
+  EXPECT_EQ(json::serialize(restored->snapshot()), json::serialize(bench.cluster.snapshot()));
+}
 
 inline AllocationExited exited(const std::string& allocation, const std::string& agent, int code) {
   return {allocation, agent, {{.rank = 0, .code = code}}};

@@ -2,8 +2,8 @@ import { useState } from "react";
 import { get, post } from "../../../api/client";
 import { usePolled } from "../../../api/loadable";
 import { Popup } from "../../../components/forms/dialog";
-import type { Query } from "../../../components/address/paths";
-import { nameOf, parseView, viewText } from "./saved_views";
+import { parseQuery, type Query } from "../../../components/address/paths";
+import { nameOf, viewText } from "./saved_views";
 
 const storagePath = "views/experiments";
 const pollMs = 60_000;
@@ -41,7 +41,7 @@ export function Views({ query, show }: Props) {
     <Popup label={current ?? "Views"}>
       {views.map(({ key, value }) => (
         <span key={key} className="row view">
-          <button type="button" aria-current={key === current} onClick={() => show(parseView(value))}>
+          <button type="button" aria-current={key === current} onClick={() => show(parseQuery(value))}>
             {key}
           </button>
           <button type="button" aria-label={`Delete the view ${key}`} onClick={() => void store(key, "")}>
