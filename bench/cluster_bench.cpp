@@ -11,9 +11,9 @@ constexpr int kTrials = 1'000;  // per experiment, all at once
 
 class Crowd {
  public:
-  Crowd(scheduler::Policy policy, std::int64_t agents, std::int64_t waiting) : agents_(agents) {
+  Crowd(scheduler::Options options, std::int64_t agents, std::int64_t waiting) : agents_(agents) {
     Pools pools;
-    pools.pools.push_back({.name = "default", .policy = policy});
+    pools.pools.push_back({.name = "default", .policy = options.policy, .preemption = options.preemption});
     bench_.handle(MasterStarted{.epoch = 1, .pools = pools});
     for (std::int64_t i = 0; i < agents; ++i) bench_.join(name(i), 1);
     const auto experiment = fmt::format(
@@ -34,6 +34,13 @@ class Crowd {
   /// An agent repeats what the master already knows.
   void join_again() { handle(bench_.events.at(1).first); }
 
+  /// What the first that waits is told.
+  std::string reason() const {
+    for (const auto& [id, allocation] : bench_.cluster.allocations())
+      if (auto text = bench_.cluster.waiting_reason(id); !text.empty()) return text;
+    return "";
+  }
+
   const Cluster& cluster() const { return bench_.cluster; }
 
  private:
@@ -44,14 +51,23 @@ class Crowd {
   std::int64_t next_ = 0;
 };
 
-void a_run_fails(benchmark::State& state, scheduler::Policy policy) {
-  Crowd crowd(policy, state.range(0), state.range(1));
+void a_run_fails(benchmark::State& state, scheduler::Options options) {
+  Crowd crowd(options, state.range(0), state.range(1));
   for (auto _ : state) crowd.exit_one();
   state.counters["allocations"] = static_cast<double>(crowd.cluster().allocations().size());
 }
 
+/// … and somebody asks why a trial waits.
+void a_run_fails_and_a_page_shows_why_others_wait(benchmark::State& state) {
+  Crowd crowd({}, state.range(0), state.range(1));
+  for (auto _ : state) {
+    crowd.exit_one();
+    benchmark::DoNotOptimize(crowd.reason());
+  }
+}
+
 void nothing_changes(benchmark::State& state) {
-  Crowd crowd(scheduler::Policy::Fifo, state.range(0), state.range(1));
+  Crowd crowd({}, state.range(0), state.range(1));
   for (auto _ : state) crowd.join_again();
 }
 
@@ -59,9 +75,13 @@ void sizes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"agents", "waiting"})->Unit(benchmark::kMillisecond);
   bench->Args({1'000, 10'000})->Args({10'000, 100'000});
 }
-BENCHMARK_CAPTURE(a_run_fails, fifo, scheduler::Policy::Fifo)->Apply(sizes);
-BENCHMARK_CAPTURE(a_run_fails, priority, scheduler::Policy::Priority)->Apply(sizes);
-BENCHMARK_CAPTURE(a_run_fails, fair_share, scheduler::Policy::FairShare)->Apply(sizes);
+BENCHMARK_CAPTURE(a_run_fails, fifo, {.policy = scheduler::Policy::Fifo})->Apply(sizes);
+BENCHMARK_CAPTURE(a_run_fails, round_robin, {.policy = scheduler::Policy::RoundRobin})->Apply(sizes);
+BENCHMARK_CAPTURE(a_run_fails, priority, {.policy = scheduler::Policy::Priority})->Apply(sizes);
+BENCHMARK_CAPTURE(a_run_fails, fair_share, {.policy = scheduler::Policy::FairShare})->Apply(sizes);
+BENCHMARK_CAPTURE(a_run_fails, preemption, {.policy = scheduler::Policy::Priority, .preemption = true})
+    ->Apply(sizes);
+BENCHMARK(a_run_fails_and_a_page_shows_why_others_wait)->Apply(sizes);
 BENCHMARK(nothing_changes)->Apply(sizes);
 
 }  // namespace

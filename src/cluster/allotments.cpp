@@ -81,7 +81,7 @@ elastic::Demand Cluster::demand_of(const scheduler::Request& request, const Pool
 /// Those that run, where the decision depends on them.
 void Cluster::add_running(const PoolSettings& settings, elastic::Pool& pool) const {
   std::map<std::string, int> used;  // slots, by group
-  for (const auto& request : planner_.pool(settings.name).requests) {
+  for (const auto& request : planner_.pool(settings.name).state.requests()) {
     if (per_task(settings)) pool.tasks.insert(request.reservation);
     if (!request.running) continue;
     if (request.slots_max) used[request.group] += request.slots;
@@ -116,10 +116,11 @@ elastic::Pool Cluster::elastic_pool(const PoolSettings& settings) const {
   if (const auto waits = waits_.find(settings.name); waits != waits_.end()) pool.waits = waits->second;
   for (const auto& [id, allotment] : allotments_)
     if (allotment.pool == settings.name) pool.allotments.push_back(allotment);
-  const auto& view = planner_.pool(settings.name);
-  for (const auto& waiting : view.waiting) {
-    if (waiting.request >= view.requests.size() || !wants_machines(waiting.why)) continue;
-    const auto& request = view.requests[waiting.request];  // the plan may be of an earlier moment
+  const auto& state = planner_.pool(settings.name).state;
+  const auto& requests = state.requests();
+  for (const auto& waiting : state.waiting()) {
+    if (waiting.request >= requests.size() || !wants_machines(waiting.why)) continue;
+    const auto& request = requests[waiting.request];  // the plan may be of an earlier moment
     if (!request.running && request.label.empty() && request.attributes.empty())
       pool.demands.push_back(demand_of(request, settings));
   }
@@ -136,8 +137,7 @@ elastic::Pool Cluster::elastic_pool(const PoolSettings& settings) const {
     const bool used = std::ranges::any_of(
         held, [&](const std::string& allocation) { return allocations_.at(allocation).uses(id); });
     if (!used && !agent.silent) node.idle_since = agent.last_used;
-    const auto entry = std::ranges::lower_bound(view.agents, id, {}, &scheduler::Agent::id);
-    if (entry != view.agents.end() && entry->id == id && entry->enabled && !entry->draining)
+    if (const auto* entry = state.agent(id); entry != nullptr && entry->enabled && !entry->draining)
       node.free = static_cast<int>(
           std::ranges::count_if(entry->slots, [](const auto& slot) { return slot.enabled && !slot.used; }));
     pool.nodes.push_back(std::move(node));

@@ -17,7 +17,7 @@ std::string slots_text(int slots) {
 }  // namespace
 
 const std::vector<scheduler::Agent>& Cluster::scheduler_agents(const std::string& pool) const {
-  return planner_.pool(pool).agents;
+  return planner_.pool(pool).state.agents();
 }
 
 /// Plans each pool of which a plan would be made of something else than the last time.
@@ -28,22 +28,17 @@ void Cluster::place(Step& step) {
   for (const auto& [name, _] : planner_.pools()) pools.push_back(name);
   for (const auto& pool : pools) {
     refresh();  // what was planned for another may have changed it
-    const auto& view = planner_.pool(pool);
-    if (view.stale && view.requests.empty())
-      planner_.planned(pool, {});
-    else if (view.stale)
-      place_pool(pool, step);
+    if (planner_.pool(pool).stale) place_pool(pool, step);
   }
 }
 
 void Cluster::place_pool(const std::string& pool, Step& step) {
-  const auto& view = planner_.pool(pool);
   auto options = scheduler_options(this->pool(pool));
   options.fitting.now = step.now;
-  auto plan = scheduler::make_scheduler(options)->plan(view.agents, view.requests);
-  planner_.planned(pool, std::move(plan.waiting));
+  auto plan = planner_.plan(pool, options);
+  const bool lacks_machines = this->pool(pool).elastic && !planner_.pool(pool).state.waiting().empty();
   carry_out(std::move(plan.start), pool, step);
-  if (this->pool(pool).elastic && !view.waiting.empty()) step.effects.push_back(WakeProvider{});
+  if (lacks_machines) step.effects.push_back(WakeProvider{});
   for (const auto& [id, slots] : plan.resize) {
     const auto& allocation = *this->allocation(id);
     step.effects.push_back(

@@ -1,6 +1,5 @@
 #include "det/cluster/planner.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace det::cluster {
@@ -41,20 +40,17 @@ const scheduler::Why* Planner::why(const std::string& allocation) const {
   const auto found = allocations_.find(allocation);
   if (found == allocations_.end() || found->second.idle) return nullptr;
   const auto& view = pools_.at(found->second.pool);
-  if (const auto freed = view.being_freed.find(allocation); freed != view.being_freed.end())
-    return &freed->second;
-  const auto place = view.whys[found->second.place];
-  return place == 0 ? nullptr : &view.waiting[place - 1].why;
+  const auto freed = view.being_freed.find(allocation);
+  return freed != view.being_freed.end() ? &freed->second : view.state.why(allocation);
 }
 
 std::string Planner::behind(const std::string& allocation) const {
   const auto* why = this->why(allocation);
   if (why == nullptr || why->slots == 0 || !why->in_line()) return "";
-  const auto& own = allocations_.at(allocation);
-  const auto& view = pools_.at(own.pool);
+  const auto& view = pools_.at(allocations_.at(allocation).pool);
   if (view.being_freed.contains(allocation)) return "";
-  const auto first = view.first_in_line.find(view.requests[own.place].label);
-  return first == view.first_in_line.end() || first->second == allocation ? "" : first->second;
+  auto first = view.state.first_in_line(view.state.request(allocation)->label);
+  return first == allocation ? "" : first;
 }
 
 bool Planner::put_job(const Job& job, const std::string& pool, const scheduler::Request& terms) {
@@ -72,29 +68,12 @@ void Planner::remove_job(const Job& job) {
 void Planner::put_allocation(const std::string& id, AllocationView view, scheduler::Request request) {
   const auto [found, fresh] = allocations_.try_emplace(id, view);
   auto& old = found->second;
-  if (!fresh && old.pool == view.pool && !old.idle && !view.idle) {
-    auto& pool = pools_.at(view.pool);
-    auto& kept = pool.requests[old.place];
-    if (!(kept == request)) {
-      pool.stale = true;
-      pool.labelled += (request.label.empty() ? 0 : 1);
-      pool.labelled -= (kept.label.empty() ? 0 : 1);
-      kept = std::move(request);
-    }
-    view.place = old.place;
-  } else {
-    if (!fresh) remove_request(id, old);
-    auto& pool = pools_[view.pool];
-    pool.stale = true;  // also by what is idle: the last plan's placements may wait for it
-    if (view.idle) {
-      idle_.insert(id);
-    } else {
-      view.place = pool.requests.size();
-      pool.labelled += (request.label.empty() ? 0 : 1);
-      pool.requests.push_back(std::move(request));
-      pool.whys.push_back(0);
-    }
-  }
+  const bool stays = !fresh && old.pool == view.pool && !old.idle && !view.idle;
+  if (!fresh && !stays) remove_request(id, old);
+  auto& pool = pools_[view.pool];
+  if (view.idle) idle_.insert(id);
+  const bool news = !view.idle && pool.state.put_request(std::move(request));
+  if (news || !stays) pool.stale = true;  // also by what is idle: the last plan's placements may wait for it
   if (fresh) jobs_[view.job].allocations.insert(id);
   if (fresh || old.agents != view.agents) {
     for (const auto& agent : old.agents)
@@ -117,23 +96,13 @@ void Planner::remove_allocation(const std::string& id) {
   allocations_.erase(found);
 }
 
-/// The last request takes its place.
 void Planner::remove_request(const std::string& id, const AllocationView& view) {
   auto& pool = pools_.at(view.pool);
   pool.stale = true;
-  if (view.idle) {
+  if (view.idle)
     idle_.erase(id);
-    return;
-  }
-  auto& removed = pool.requests[view.place];
-  pool.labelled -= (removed.label.empty() ? 0 : 1);
-  if (view.place + 1 < pool.requests.size()) {
-    removed = std::move(pool.requests.back());
-    pool.whys[view.place] = pool.whys.back();
-    allocations_.at(removed.allocation_id).place = view.place;
-  }
-  pool.requests.pop_back();
-  pool.whys.pop_back();
+  else
+    pool.state.remove_request(id);
 }
 
 bool Planner::put_standing(const std::string& agent, const std::string& pool, const std::string& label) {
@@ -165,25 +134,20 @@ const std::set<std::string>& Planner::agents_of(const std::string& allotment) co
 }
 
 void Planner::put_agent(const std::string& pool, scheduler::Agent agent) {
-  if (const auto known = agent_pools_.find(agent.id); known != agent_pools_.end() && known->second != pool)
+  const auto [known, is_new] = agent_pools_.try_emplace(agent.id, pool);
+  if (!is_new && known->second != pool) {
     remove_agent(agent.id);
-  auto& view = pools_[pool];
-  const auto at = std::ranges::lower_bound(view.agents, agent.id, {}, &scheduler::Agent::id);
-  if (at != view.agents.end() && at->id == agent.id) {
-    if (*at == agent) return;
-    *at = std::move(agent);
-  } else {
-    agent_pools_[agent.id] = pool;
-    view.agents.insert(at, std::move(agent));
+    agent_pools_.emplace(agent.id, pool);
   }
-  view.stale = true;
+  auto& view = pools_[pool];
+  if (view.state.put_agent(std::move(agent))) view.stale = true;
 }
 
 void Planner::remove_agent(const std::string& id) {
   const auto known = agent_pools_.find(id);
   if (known == agent_pools_.end()) return;
   auto& view = pools_.at(known->second);
-  view.agents.erase(std::ranges::lower_bound(view.agents, id, {}, &scheduler::Agent::id));
+  view.state.remove_agent(id);
   view.stale = true;
   agent_pools_.erase(known);
 }
@@ -192,21 +156,12 @@ void Planner::all_stale() {
   for (auto& [name, pool] : pools_) pool.stale = true;
 }
 
-void Planner::planned(const std::string& name, std::vector<scheduler::Plan::Waiting> waiting) {
+scheduler::Plan Planner::plan(const std::string& name, const scheduler::Options& options) {
   auto& pool = pools_.at(name);
   pool.stale = false;
   ++pool.plans;
-  pool.waiting = std::move(waiting);
   pool.being_freed.clear();
-  pool.first_in_line.clear();
-  std::ranges::fill(pool.whys, 0);
-  for (std::size_t at = 0; at < pool.waiting.size(); ++at) {
-    const auto& [request, why] = pool.waiting[at];
-    pool.whys[request] = static_cast<std::uint32_t>(at + 1);
-    // Without labels there is one line: its first is known soon, and nothing more is looked up.
-    if ((pool.labelled == 0 && !pool.first_in_line.empty()) || why.slots == 0 || !why.in_line()) continue;
-    pool.first_in_line.try_emplace(pool.requests[request].label, pool.requests[request].allocation_id);
-  }
+  return pool.state.plan(options);
 }
 
 void Planner::being_freed(const std::string& allocation, const scheduler::Why& why) {

@@ -9,23 +9,17 @@
 #include <vector>
 
 #include "det/cluster/job.h"
-#include "det/scheduler/scheduler.h"
+#include "det/scheduler/pool_state.h"
 
 namespace det::cluster {
 
-/// One resource pool as its scheduler sees it, and what the scheduler has said of it last.
+/// One resource pool as its scheduler sees it.
 struct PoolView {
-  std::vector<scheduler::Agent> agents;      ///< ascending by id
-  std::vector<scheduler::Request> requests;  ///< in no order
-  bool stale = true;                         ///< the last plan was made of something else
-  std::int64_t plans = 0;                    ///< so far
-  std::vector<scheduler::Plan::Waiting> waiting{};
-  std::vector<std::uint32_t>
-      whys{};  ///< of each request: its place in `waiting`, from 1; 0 where it has none
-  std::map<std::string, std::string> first_in_line{};  ///< by label, the allocation
-  std::map<std::string, scheduler::Why>
-      being_freed{};         ///< by allocation: slots were found, and are waited on
-  std::size_t labelled = 0;  ///< requests with a label
+  scheduler::PoolState state;
+  bool stale = true;       ///< the last plan was made of something else
+  std::int64_t plans = 0;  ///< so far
+  /// By allocation: slots were found, and are waited on.
+  std::map<std::string, scheduler::Why> being_freed{};
 };
 
 /// What of an allocation its pool's view has.
@@ -34,7 +28,6 @@ struct AllocationView {
   std::string pool;
   std::vector<std::string> agents;  ///< on which it has shares
   bool idle = false;                ///< its request does not exist to the scheduler
-  std::size_t place = 0;            ///< of its request, unless it is idle
 };
 
 /// What the schedulers of all pools are asked, kept from event to event, so that an event costs what it
@@ -69,8 +62,8 @@ class Planner {
   void remove_agent(const std::string& id);
   void all_stale();
 
-  /// The pool is planned as it is now.
-  void planned(const std::string& pool, std::vector<scheduler::Plan::Waiting> waiting);
+  /// The plan for the pool as it is now.
+  scheduler::Plan plan(const std::string& pool, const scheduler::Options& options);
   void being_freed(const std::string& allocation, const scheduler::Why& why);
 
  private:

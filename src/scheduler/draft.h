@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "det/scheduler/pool.h"
 #include "det/scheduler/queue.h"
@@ -18,16 +21,21 @@ namespace det::scheduler {
 class Draft {
  public:
   Draft(std::span<const Agent> agents, std::span<const Request> requests, const FittingOptions& options)
+      : Draft(Pool(agents, options), Feasibility(agents, options), agents, requests, options) {}
+  /// With a pool of these agents, and what fits it, that are there already.
+  Draft(Pool pool, Feasibility feasibility, std::span<const Agent> agents, std::span<const Request> requests,
+        const FittingOptions& options)
       : agents_(agents),
         requests_(requests),
         options_(options),
-        pool_(agents, options),
-        feasibility_(agents, options),
+        pool_(std::move(pool)),
+        feasibility_(std::move(feasibility)),
         groups_(requests) {
     plan_.waiting.reserve(requests.size());
   }
 
   Pool& pool() { return pool_; }
+  std::span<const Request> requests() const { return requests_; }
 
   /// Notes why the request waits where no policy could help: it can never run, or its group may not use more.
   bool settled(const Queued& request) {
@@ -92,14 +100,16 @@ class Draft {
   Plan plan_;
 };
 
+/// What groups are offered of the slots, where that is known already.
+using Offers = std::unordered_map<std::string_view, std::int64_t>;
+
 // The policies, for a pool of agents without labels. make_scheduler is for users.
-Plan plan_fifo(std::span<const Agent> agents, std::span<const Request> requests,
-               const FittingOptions& options);
-Plan plan_round_robin(std::span<const Agent> agents, std::span<const Request> requests,
-                      const FittingOptions& options);
-Plan plan_fair_share(std::span<const Agent> agents, std::span<const Request> requests,
-                     const FittingOptions& options);
-Plan plan_priority(std::span<const Agent> agents, std::span<const Request> requests,
-                   const FittingOptions& options, bool preemption);
+Plan plan_fifo(Draft draft);
+Plan plan_round_robin(Draft draft);
+/// Without `offers`, slots are shared out among the groups of the requests given.
+Plan plan_fair_share(Draft draft, const Offers* offers = nullptr);
+Plan plan_priority(Draft draft, bool preemption);
+/// As `options` say.
+Plan plan_by_policy(Draft draft, const Options& options);
 
 }  // namespace det::scheduler

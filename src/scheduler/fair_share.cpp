@@ -175,9 +175,8 @@ class Starts {
 
 }  // namespace
 
-Plan plan_fair_share(std::span<const Agent> agents, std::span<const Request> requests,
-                     const FittingOptions& options) {
-  Draft draft(agents, requests, options);
+Plan plan_fair_share(Draft draft, const Offers* offers) {
+  const auto requests = draft.requests();
   const auto queue = queue_of(requests);
   draft.start_those_without_slots(queue);
   const Groups groups(requests);
@@ -185,10 +184,13 @@ Plan plan_fair_share(std::span<const Agent> agents, std::span<const Request> req
   std::erase_if(running, [](const Queued& request) { return request.slots == 0; });
   Lines running_lines(groups, running), waiting_lines(groups, those_that_ask(draft, queue));
   auto members = members_of(groups, waiting_lines, running_lines);
-  std::vector<Claim*> claims;
-  for (auto& member : members) claims.push_back(&member.claim);
-  const auto slots = draft.pool().slots() + draft.pool().slots_leaving();
-  share_out(slots, claims);
+  if (offers != nullptr) {
+    for (auto& member : members) member.claim.offered = offers->at(member.claim.group);
+  } else {
+    std::vector<Claim*> claims;
+    for (auto& member : members) claims.push_back(&member.claim);
+    share_out(draft.pool().slots() + draft.pool().slots_leaving(), claims);
+  }
   int giving_way = 0;
   for (auto& member : members) giving_way += give_way(draft, member);
   Starts starts(draft);

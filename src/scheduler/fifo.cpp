@@ -3,10 +3,8 @@
 namespace det::scheduler {
 
 // One pass over the queue. The first that does not fit holds back the rest.
-Plan plan_fifo(std::span<const Agent> agents, std::span<const Request> requests,
-               const FittingOptions& options) {
-  Draft draft(agents, requests, options);
-  const auto queue = queue_of(requests);
+Plan plan_fifo(Draft draft) {
+  const auto queue = queue_of(draft.requests());
   draft.start_those_without_slots(queue);
   std::int64_t ahead = 0;  // requests in the line so far
   for (const auto& request : queue)

@@ -35,7 +35,8 @@ void erase_from(Index& index, const Key& key, std::size_t number) {
 
 }  // namespace
 
-Pool::Pool(std::span<const Agent> agents, const FittingOptions& options, bool idle) : options_(options) {
+Pool::Pool(std::span<const Agent> agents, const FittingOptions& options, bool idle)
+    : options_(options), idle_(idle) {
   agents_.reserve(agents.size());
   std::map<Attributes, std::size_t> known;
   auto sorted = by_id(agents);
@@ -43,33 +44,17 @@ Pool::Pool(std::span<const Agent> agents, const FittingOptions& options, bool id
       std::ranges::any_of(agents, [](const Agent& agent) { return agent.until.has_value(); });
   if (by_time) std::ranges::sort(sorted, outlives);
   for (const auto* agent : sorted) {
-    const bool usable = agent->enabled && !agent->draining && (!agent->until || options.now < *agent->until);
-    Place place{.id = agent->id,
-                .devices = devices_.size(),
-                .total = static_cast<int>(agent->slots.size()),
-                .zero_max = agent->zero_slot_max,
-                .open = usable};
-    if (usable) place.zero_free = std::max(0, agent->zero_slot_max - (idle ? 0 : agent->zero_slot_running));
-    for (const auto& slot : agent->slots) {
-      Device device{.id = slot.id, .usable = usable && slot.enabled, .busy = slot.used && !idle};
-      device.free = device.usable && !device.busy;
-      place.usable += device.usable ? 1 : 0;
-      place.busy += device.busy ? 1 : 0;
-      place.free += device.free ? 1 : 0;
-      if (device.busy && !device.usable) ++slots_leaving_;
-      devices_.push_back(device);
-    }
-    std::ranges::sort(devices_of(place), {}, &Device::id);
-    slots_ += place.usable;
-    free_slots_ += place.free;
     const auto [kind, is_new] = known.try_emplace(agent->attributes, kinds_.size());
     if (is_new) kinds_.push_back({.attributes = agent->attributes});
-    place.kind = kind->second;
-    auto& its = kinds_[place.kind];
-    place.number = its.members.size();
-    its.members.push_back(agents_.size());
-    (usable ? its.counts.agents : its.counts.agents_unusable) += 1;
-    its.counts.slots += place.usable;
+    auto& members = kinds_[kind->second].members;
+    Place place{.devices = devices_.size(),
+                .total = static_cast<int>(agent->slots.size()),
+                .kind = kind->second,
+                .number = members.size()};
+    devices_.resize(devices_.size() + agent->slots.size());
+    members.push_back(agents_.size());
+    fill(place, *agent);
+    count(place, 1);
     agents_.push_back(place);
     add_to_index(place);
   }
@@ -77,6 +62,49 @@ Pool::Pool(std::span<const Agent> agents, const FittingOptions& options, bool id
   by_id_.resize(agents_.size());
   std::iota(by_id_.begin(), by_id_.end(), std::size_t{0});
   std::ranges::sort(by_id_, {}, [&](std::size_t at) { return agents_[at].id; });
+}
+
+bool Pool::update(std::size_t at, const Agent& agent) {
+  auto& place = agents_[at];
+  if (!by_id_.empty() || agent.until || static_cast<int>(agent.slots.size()) != place.total ||
+      kinds_[place.kind].attributes != agent.attributes)
+    return false;
+  remove_from_index(place);
+  count(place, -1);
+  fill(place, agent);
+  count(place, 1);
+  add_to_index(place);
+  return true;
+}
+
+void Pool::fill(Place& place, const Agent& agent) {
+  place.id = agent.id;
+  place.open = agent.enabled && !agent.draining && (!agent.until || options_.now < *agent.until);
+  place.zero_max = agent.zero_slot_max;
+  place.zero_free = place.open ? std::max(0, agent.zero_slot_max - (idle_ ? 0 : agent.zero_slot_running)) : 0;
+  place.usable = place.busy = place.free = place.leaving = 0;
+  const auto devices = devices_of(place);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto& slot = agent.slots[i];
+    Device device{.id = slot.id, .usable = place.open && slot.enabled, .busy = slot.used && !idle_};
+    device.free = device.usable && !device.busy;
+    place.usable += device.usable ? 1 : 0;
+    place.busy += device.busy ? 1 : 0;
+    place.free += device.free ? 1 : 0;
+    place.leaving += device.busy && !device.usable ? 1 : 0;
+    devices[i] = device;
+  }
+  std::ranges::sort(devices, {}, &Device::id);
+}
+
+/// Adds the agent to the sums, or takes it out of them.
+void Pool::count(const Place& place, int sign) {
+  slots_ += sign * place.usable;
+  free_slots_ += sign * place.free;
+  slots_leaving_ += sign * place.leaving;
+  auto& counts = kinds_[place.kind].counts;
+  (place.open ? counts.agents : counts.agents_unusable) += sign;
+  counts.slots += sign * place.usable;
 }
 
 Pool Pool::empty(std::span<const Agent> agents, const FittingOptions& options) {

@@ -32,6 +32,10 @@ class Pool {
   /// The same agents with nothing running on them.
   static Pool empty(std::span<const Agent> agents, const FittingOptions& options);
 
+  /// Takes over what is new of the agent that is `at` this place in the order of ids. False, and nothing is
+  /// changed, if that takes a new pool: other slots, other attributes, or a time that is over one day.
+  bool update(std::size_t at, const Agent& agent);
+
   bool fits(const Queued& request) const { return !find(request).empty(); }
   /// Where `request` fits now, with its slots taken; nullopt if nowhere, and nothing is changed.
   std::optional<std::vector<Share>> place(const Queued& request);
@@ -85,6 +89,7 @@ class Pool {
     std::size_t devices = 0;  ///< where its slots begin in devices_, ascending by id
     int total = 0;            ///< slots that it has
     int usable = 0, busy = 0, free = 0;
+    int leaving = 0;  ///< in use, and not usable
     int zero_free = 0;
     int zero_max = 0;
     bool open = true;        ///< takes something new
@@ -113,6 +118,8 @@ class Pool {
   };
   using Idle = std::pair<const Kind*, const Numbers*>;
 
+  void fill(Place& place, const Agent& agent);
+  void count(const Place& place, int sign);
   Freedom freedom(const Place& place) const;
   double slot_score(int free, int total) const;
   double zero_score(const Place& place) const;
@@ -135,6 +142,7 @@ class Pool {
   bool blocked(const Queued& request, std::size_t at) const;
 
   FittingOptions options_;
+  bool idle_ = false;                 ///< nothing runs
   std::vector<Place> agents_;         ///< those whose time is over last first; then ascending by id
   std::vector<std::size_t> by_id_{};  ///< their places, ascending by id; empty: they lie so themselves
   std::vector<Device> devices_;

@@ -51,9 +51,8 @@ class Line {
 
 }  // namespace
 
-Plan plan_priority(std::span<const Agent> agents, std::span<const Request> requests,
-                   const FittingOptions& options, bool preemption) {
-  Draft draft(agents, requests, options);
+Plan plan_priority(Draft draft, bool preemption) {
+  const auto requests = draft.requests();
   const auto queue = queue_of(requests, Order::Importance);
   for (const bool without_slots : {true, false}) {
     std::vector<Queued> running;

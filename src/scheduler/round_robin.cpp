@@ -58,9 +58,8 @@ bool start_one(Draft& draft, Rotation& rotation) {
 
 // Rounds over the groups, those that use little first. A group whose head does not fit leaves the rounds:
 // nothing of it overtakes its head.
-Plan plan_round_robin(std::span<const Agent> agents, std::span<const Request> requests,
-                      const FittingOptions& options) {
-  Draft draft(agents, requests, options);
+Plan plan_round_robin(Draft draft) {
+  const auto requests = draft.requests();
   const auto queue = queue_of(requests);
   draft.start_those_without_slots(queue);
   auto all = rotations(requests, queue);

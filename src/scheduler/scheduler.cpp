@@ -13,13 +13,7 @@ namespace {
 
 Plan plan_unlabelled(const Options& options, std::span<const Agent> agents,
                      std::span<const Request> requests) {
-  switch (options.policy) {
-    case Policy::Fifo: return plan_fifo(agents, requests, options.fitting);
-    case Policy::RoundRobin: return plan_round_robin(agents, requests, options.fitting);
-    case Policy::FairShare: return plan_fair_share(agents, requests, options.fitting);
-    case Policy::Priority: return plan_priority(agents, requests, options.fitting, options.preemption);
-  }
-  return {};
+  return plan_by_policy(Draft(agents, requests, options.fitting), options);
 }
 
 /// Agents and requests that know no others: of one label, or of one reservation; and where the requests stand
@@ -63,7 +57,7 @@ class Chosen final : public Scheduler {
         auto alone = request;
         alone.label.clear();  // it was asked for for this request
         alone.slots_max.reset();
-        auto plan = plan_fifo(own->second, std::span(&alone, 1), options_.fitting);
+        auto plan = plan_fifo(Draft(own->second, std::span(&alone, 1), options_.fitting));
         if (!plan.start.empty()) {
           whole.start.push_back(std::move(plan.start.front()));
           continue;
@@ -113,6 +107,16 @@ class Chosen final : public Scheduler {
 };
 
 }  // namespace
+
+Plan plan_by_policy(Draft draft, const Options& options) {
+  switch (options.policy) {
+    case Policy::Fifo: return plan_fifo(std::move(draft));
+    case Policy::RoundRobin: return plan_round_robin(std::move(draft));
+    case Policy::FairShare: return plan_fair_share(std::move(draft));
+    case Policy::Priority: return plan_priority(std::move(draft), options.preemption);
+  }
+  return {};
+}
 
 std::unique_ptr<Scheduler> make_scheduler(const Options& options) {
   return std::make_unique<Chosen>(options);

@@ -137,6 +137,7 @@ std::string text(const Why& why) {
 }
 
 const Pool& Feasibility::idle() {
+  if (known_idle_ != nullptr) return *known_idle_;
   if (!idle_) idle_ = Pool::empty(agents_, options_);
   return *idle_;
 }

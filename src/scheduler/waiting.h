@@ -16,6 +16,8 @@ class Feasibility {
  public:
   Feasibility(std::span<const Agent> agents, const FittingOptions& options)
       : agents_(agents), options_(options) {}
+  /// `idle` is the pool with nothing running; it must outlive this.
+  explicit Feasibility(const Pool& idle) : known_idle_(&idle) {}
   /// nullptr: it fits. Valid until the next question.
   const Why* why_never(const Queued& request);
 
@@ -24,6 +26,7 @@ class Feasibility {
 
   std::span<const Agent> agents_;
   FittingOptions options_;
+  const Pool* known_idle_ = nullptr;
   std::optional<Pool> idle_;
   std::unordered_map<std::int64_t, std::optional<Why>> known_;  ///< by slots and single_agent
   std::map<std::tuple<int, bool, Attributes>, std::optional<Why>> known_of_kind_;  ///< … and attributes
