@@ -3,6 +3,7 @@
 A real `det master` with 256 experiments of a trial each, one of 100 trials with 20 validations each, and one long
 curve. `report_load` plays the trials that report (see reports.py). Meanwhile this program asks for one thing after the
 other, over one connection, and shows the median and the 99th percentile of the time until the answer is there whole.
+For comparison, the same of a loop that only computes: on a busy or shared machine nothing else is faster.
 
 Usage: python bench/lists.py [seconds per line, default 10] [points of the curve, default 1000000]
        [postgres://USER@HOST:PORT/NAME, an empty database]
@@ -62,6 +63,18 @@ def times_of(server: Platform, path: str, seconds: float) -> list[float]:
     return times
 
 
+def times_of_a_loop(seconds: float) -> list[float]:
+    """Milliseconds that this process takes for a computation of about 10 ms."""
+    times: list[float] = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        began = time.perf_counter()
+        sum(range(400_000))
+        times.append((time.perf_counter() - began) * 1000)
+        time.sleep(0.02)
+    return times
+
+
 def start_load(server: Platform, clients: list[Client], seconds: float) -> subprocess.Popen[str]:
     lines = [f"{server.port} {seconds} 1", *(f"{c.path} {c.token} {c.step} {c.body}" for c in clients)]
     load = subprocess.Popen([LOAD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -92,13 +105,14 @@ def main() -> None:
             "100 experiments": "/api/v1/experiments?limit=100&orderBy=ORDER_BY_DESC&omitConfig=true",
             f"{SMALL} trials, best first": f"/api/v1/experiments/{experiment}/trials?limit=100&{best_first}",
             f"chart of {points:,} points": f"{reports}?trialIds={curve}&maxDatapoints=500",
+            "a loop that computes": "",
         }
         for busy in (False, True):
             for what, path in asked.items():
                 agent.sync()
                 load = start_load(server, clients, seconds + 1) if busy else None
                 time.sleep(0.5 if busy else 0)
-                times = times_of(server, path, seconds)
+                times = times_of(server, path, seconds) if path else times_of_a_loop(seconds)
                 rate = ""
                 if load is not None:
                     assert load.stdout is not None
