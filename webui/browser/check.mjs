@@ -8,6 +8,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { compare } from "./compare.mjs";
 import { corpus } from "./corpus.mjs";
 import { dark } from "./dark.mjs";
 import { experiment } from "./experiment.mjs";
@@ -40,7 +41,7 @@ const [base, factsFile, pictures] = process.argv.slice(2);
 assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory for screenshots]");
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
-const parts = { frame, keyboard, speed, live, list, places, experiment, trial, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, people };
+const parts = { frame, keyboard, speed, live, list, places, experiment, trial, compare, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, people };
 // Where roles are enforced, an engine gives the machines, nothing was trained, several metrics count, there are several, or texts are odd:
 // other masters.
 const elsewhere = { roles, machines, first, takeover, pareto, corpus };

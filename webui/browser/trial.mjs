@@ -94,26 +94,6 @@ export async function trial({ page, open, path, text, done, expectRefusals }, { 
   await done("a value alone is a point");
 
   await zoomed({ page, open, done }, curve);
-
-  await open(`/det/compare?trials=${id},${search.best}`);
-  await isDrawn(page, page.locator("figure.chart").first());
-  const compared = page.getByRole("table", { name: "Compared trials" });
-  assert.equal(await compared.locator("thead th").count(), 3);
-  await page.getByRole("button", { name: `Remove trial ${id}` }).click();
-  await page.waitForURL((url) => url.searchParams.get("trials") === String(search.best));
-  await page.getByRole("textbox", { name: "Trial ID" }).fill(String(id));
-  await page.getByRole("button", { name: "Add" }).click();
-  await page.waitForFunction(() => document.querySelectorAll("table[aria-label='Compared trials'] thead th").length === 3);
-  assert.equal(path(), `/det/compare?trials=${encodeURIComponent(`${search.best},${id}`)}`);
-  expectRefusals(); // a trial that nobody has made
-  await open(`/det/compare?trials=${id},999999`);
-  await page.getByRole("alert").getByText("trial '999999' not found").waitFor();
-  await page.getByRole("link", { name: String(id), exact: true }).waitFor();
-  await page.getByRole("button", { name: "Remove trial 999999" }).click();
-  await page.getByRole("alert").waitFor({ state: "detached" });
-  await compared.waitFor();
-  assert.equal(await compared.locator("thead th").count(), 2);
-  await done("trials of different experiments stand beside each other; one that is not there takes nothing away");
 }
 
 /** A curve of more reports than a chart shows: who looks at a part of it gets that part from the master. */

@@ -48,11 +48,19 @@ def profiled_experiment(cluster, directory):
 
 def reported(cluster, key, losses, **settings):
     """An experiment outside the cluster and its trial, which reported these losses, batch by batch."""
+    experiment = outside(cluster, key, losses, **settings)
+    return experiment, reported_trial(cluster, experiment, key, losses, {})
+
+
+def outside(cluster, key, losses, **settings):
     searcher = {"name": "single", "metric": "loss", "max_length": {"batches": len(losses)}}
     config = yaml.safe_dump({"searcher": searcher} | settings)
     made = cluster.get(f"experiments/by-external-id/{key}", "PUT", {"config": config, "unmanaged": True})
-    experiment = made["experiment"]["id"]
-    wanted = {"experimentId": experiment, "hparams": {}, "unmanaged": True}
+    return made["experiment"]["id"]
+
+
+def reported_trial(cluster, experiment, key, losses, hparams):
+    wanted = {"experimentId": experiment, "hparams": hparams, "unmanaged": True}
     trial = cluster.get("trials", "PUT", {"createTrialRequest": wanted, "externalTrialId": key})["trial"]["id"]
     run = cluster.get(f"trials/{trial}/start", "POST", {"resume": True})["trialRunId"]
 
@@ -64,7 +72,7 @@ def reported(cluster, key, losses, **settings):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         list(pool.map(report, range(1, len(losses) + 1)))
     cluster.get(f"trials/{trial}", "PATCH", {"trialId": trial, "state": "STATE_COMPLETED"})
-    return experiment, trial
+    return trial
 
 
 def long_curve(cluster, reports=4000, peak=3000):
@@ -79,6 +87,18 @@ def lonely_value(cluster):
     name, label = "a name that goes on " * 20, "lr, momentum"
     experiment, trial = reported(cluster, "lonely", [3e36], name=name, labels=[label])
     return {"id": experiment, "trial": trial, "label": label}
+
+
+def seeds(cluster):
+    """Trials outside the cluster: two learning rates, three seeds of each."""
+    trials = []
+    for lr in (0.1, 0.01):
+        for seed in range(3):
+            losses = [lr + (seed + 1) / (10 * step) for step in range(1, 9)]
+            experiment = outside(cluster, "seeds", losses, name="seeds")
+            hparams = {"lr": lr, "seed": seed}
+            trials.append(reported_trial(cluster, experiment, f"seed {lr} {seed}", losses, hparams))
+    return trials
 
 
 def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
@@ -120,6 +140,7 @@ def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
         "profiled": cluster.trial_of(profiled)["id"],
         "curve": long_curve(cluster),
         "lonely": lonely_value(cluster),
+        "seeds": seeds(cluster),
         "waiting": waiting,
         "receiver": receiver.url,
         "long": {"id": long, "name": "long way", "trial": cluster.trial_of(long)["id"]},

@@ -4,7 +4,10 @@ import "uplot/dist/uPlot.min.css";
 import { type Chart as ChartData, placeOf, type Series } from "./curves";
 import { formatNumber } from "../format";
 import { colourAt } from "./palette";
+import { pngOf } from "./png";
 import { inUnits, isolated, neighbours, notDrawn, unitOf } from "./series";
+import { svgOf } from "./svg";
+import { download } from "../forms/download";
 import { useDark } from "../theme";
 import { type Range, rangeText } from "./zoom";
 
@@ -54,8 +57,11 @@ interface Nearest {
   readonly colour: string;
 }
 
+const edgeClass = "edge";
+
 /** How far a curve is above or below the pointer, also between two of its values. */
 function distance(plot: uPlot, at: number, _index: number, _valuePosition: number, pointer: number): number {
+  if (plot.series[at]?.class === edgeClass) return Number.POSITIVE_INFINITY;
   const [x, y] = [plot.data[0], plot.data[at] as Values];
   const left = plot.cursor.left ?? -1;
   const [before, after] = neighbours(x as number[], y, plot.posToVal(left, "x")) ?? [];
@@ -65,6 +71,16 @@ function distance(plot: uPlot, at: number, _index: number, _valuePosition: numbe
   const part = toX === fromX ? 0 : (left - fromX) / (toX - fromX);
   return Math.abs(fromY + (toY - fromY) * part - pointer);
 }
+
+const labelOf = ({ axis }: ChartData) => (axis === "time" ? "seconds" : axis);
+
+/** A place on the x axis in words: "3 epochs", or a moment. */
+const positionText = (chart: ChartData, x: number) => (chart.axis === "wall time" ? new Date(x * 1000).toLocaleString() : `${formatNumber(x)} ${labelOf(chart)}`);
+
+const colourOfSeries = (series: Series, index: number, colour: ChartProps["colour"]) => (series.place === undefined ? colour?.(series) : undefined) ?? colourAt(placeOf(series, index));
+
+/** The colour of a band; those of `colourAt` are either #rrggbb or hsl(…). */
+const faint = (colour: string) => (colour.startsWith("#") ? `${colour}30` : colour.replace(")", " / 0.19)"));
 
 type Options = Pick<ChartProps, "chart" | "log" | "colour" | "plain"> & {
   readonly onNearest: (nearest?: Nearest) => void;
@@ -84,16 +100,16 @@ function options({ chart, log, colour, plain, onNearest }: Options, unit: number
   const ink = probe("--quiet");
   const line = probe("--line");
   const axis: uPlot.Axis = { stroke: ink, font: `11px ${style.fontFamily}`, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
-  const many = chart.series.length > legendMax;
-  const label = chart.axis === "time" ? "seconds" : chart.axis;
-  const colourOf = (series: Series, index: number) => colour?.(series) ?? colourAt(placeOf(series, index));
+  const many = chart.series.filter(({ edge }) => !edge).length > legendMax;
+  const label = labelOf(chart);
+  const colourOf = (series: Series, index: number) => colourOfSeries(series, index, colour);
   let near: number | null = null;
   const tell = (plot: uPlot) => {
     const series = chart.series[(near ?? 0) - 1];
     const index = near === null ? null : plot.cursor.idxs?.[near];
     if (near === null || series === undefined || index === null || index === undefined) return onNearest();
     const value = plot.data[near]?.[index];
-    const at = `at ${formatNumber(plot.data[0][index])} ${label}`;
+    const at = `at ${positionText(chart, plot.data[0][index] ?? 0)}`;
     const number = value === null || value === undefined ? "" : `${formatNumber(value * unit)} ${at}`;
     onNearest({ text: `${series.label} ${number}`, colour: colourOf(series, (near ?? 0) - 1) });
   };
@@ -112,20 +128,22 @@ function options({ chart, log, colour, plain, onNearest }: Options, unit: number
       ],
       setCursor: [tell],
     },
-    scales: { x: { time: false }, y: { distr: log ? 3 : 1 } },
+    bands: (chart.bands ?? []).map(({ of, low, high }) => ({ series: [high + 1, low + 1], fill: faint(colourOf(chart.series[of] as Series, of)) })),
+    scales: { x: { time: chart.axis === "wall time" }, y: { distr: log ? 3 : 1 } },
     axes: [
       { ...axis, label, labelSize: 16, labelFont: `11px ${style.fontFamily}`, size: 32 },
       { ...axis, size: (_plot, values) => 18 + 6.5 * Math.max(3, ...(values ?? []).map((text) => text.length)), values: (_plot, splits) => splits.map((v) => (v === null ? "" : formatNumber(v * unit))) },
     ],
     series: [
-      { label },
+      { label, value: (_plot: uPlot, x: number | null) => (x === null || x === undefined ? "–" : positionText(chart, x)) },
       ...chart.series.map((series, index) => ({
         label: series.label,
-        stroke: colourOf(series, index),
-        width: many ? 1 : 1.6,
+        ...(series.edge ? { class: edgeClass } : {}),
+        stroke: series.edge ? "transparent" : colourOf(series, index),
+        width: series.edge ? 0 : many ? 1 : 1.6,
         dash: series.group === "validation" && !plain ? [6, 3] : [],
         points: {
-          show: series.group === "validation" && !many,
+          show: series.group === "validation" && !many && !series.edge,
           size: 5,
           // Where not all are shown: those that no line reaches, which nobody would see.
           filter: (plot: uPlot, at: number, all: boolean) => (all ? null : isolated(plot.data[at] as Values)),
@@ -190,14 +208,34 @@ export function Chart({ chart, log, colour, range, onRange, plain }: ChartProps)
   }, [data, range, shape]);
 
   const count = chart.data[0].length;
+  const file = chart.name.replaceAll(/[^\w.-]+/g, "_");
+  const colourOf = (index: number) => colourOfSeries(chart.series[index] as Series, index, colour);
+  const saveSvg = () => {
+    const xText = (x: number) => (chart.axis === "wall time" ? new Date(x * 1000).toLocaleTimeString() : formatNumber(x));
+    download(`${file}.svg`, "image/svg+xml", svgOf(chart, { log, range, colourOf, xText, xLabel: labelOf(chart) }));
+  };
+  const savePng = async () => {
+    const made = plot.current;
+    if (made === null) return;
+    const curves = chart.series.flatMap(({ label, edge }, index) => (edge ? [] : [{ label, colour: colourOf(index) }]));
+    download(`${file}.png`, "image/png", await pngOf(made.ctx.canvas, chart.name, curves));
+  };
   return (
     <figure className="chart">
       <figcaption>
         <span>{chart.name}</span>
         {chart.notFinite > 0 && <span className="problem"> {notDrawn(chart.notFinite)}</span>}
         <span className="nearest" ref={nearest} aria-hidden="true" />
+        <span className="save">
+          <button type="button" className="text" aria-label={`Save ${chart.name} as PNG`} onClick={() => void savePng()}>
+            PNG
+          </button>{" "}
+          <button type="button" className="text" aria-label={`Save ${chart.name} as SVG`} onClick={saveSvg}>
+            SVG
+          </button>
+        </span>
       </figcaption>
-      <div ref={box} role="img" aria-label={`${chart.name} over ${chart.axis}, ${chart.series.length} curves, ${count} points`} />
+      <div ref={box} role="img" aria-label={`${chart.name} over ${chart.axis}, ${chart.series.filter(({ edge }) => !edge).length} curves, ${count} points`} />
     </figure>
   );
 }

@@ -91,9 +91,9 @@ test("records are those that were counted, in proportion between two reports", (
 });
 
 test("an axis is offered when every trial can be on it", () => {
-  expect(possibleAxes([scale])).toEqual(["batches", "epochs", "records", "time"]);
-  expect(possibleAxes([scale, { startTime: "", batchSize: 8 }])).toEqual(["batches", "records", "time"]);
-  expect(possibleAxes([])).toEqual(["batches", "time"]);
+  expect(possibleAxes([scale])).toEqual(["batches", "epochs", "records", "time", "wall time"]);
+  expect(possibleAxes([scale, { startTime: "", batchSize: 8 }])).toEqual(["batches", "records", "time", "wall time"]);
+  expect(possibleAxes([])).toEqual(["batches", "time", "wall time"]);
 });
 
 test("batch size and epoch come from hyperparameters and configuration", () => {

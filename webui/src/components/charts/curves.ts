@@ -4,8 +4,8 @@ import type { AlignedData } from "uplot";
 import type { MetricReport } from "../../api/types";
 import { toNumber } from "../format";
 
-export const axes = ["batches", "epochs", "records", "time"] as const;
-/** What a chart's x counts; time is in seconds since the trial started. */
+export const axes = ["batches", "epochs", "records", "time", "wall time"] as const;
+/** What a chart's x counts; time is in seconds since the trial started, wall time since 1970. */
 export type Axis = (typeof axes)[number];
 
 /** What of a trial turns its batches into other units. */
@@ -30,6 +30,17 @@ export interface Series {
   readonly label: string;
   readonly trialId: number;
   readonly group: string;
+  /** Of several trials: its place among the colours. */
+  readonly place?: number;
+  /** The edge of a band, and no curve. */
+  readonly edge?: boolean;
+}
+
+/** The area around a mean: indices of series. */
+export interface Band {
+  readonly of: number;
+  readonly low: number;
+  readonly high: number;
 }
 
 /** One metric's curves: one sorted x column and one y column a series. */
@@ -37,6 +48,7 @@ export interface Chart {
   readonly name: string;
   readonly axis: Axis;
   readonly series: readonly Series[];
+  readonly bands?: readonly Band[];
   readonly data: AlignedData;
   /** Points that cannot be drawn because they are NaN or infinite. */
   readonly notFinite: number;
@@ -100,6 +112,8 @@ export function position(report: Pick<MetricReport, "totalBatches" | "endTime">,
       return known(records / (scale?.recordsPerEpoch || Number.NaN));
     case "time":
       return known((Date.parse(report.endTime) - Date.parse(scale?.startTime ?? "")) / 1000);
+    case "wall time":
+      return known(Date.parse(report.endTime) / 1000);
   }
 }
 
@@ -145,8 +159,8 @@ export function chart(name: string, ofMetric: readonly MetricPoint[], axis: Axis
 }
 
 /** The place of the colour of a series where trials have none: the same for a group in all charts. */
-export const placeOf = ({ group }: Series, index: number): number =>
-  group === "training" ? 0 : group === "validation" ? 1 : index;
+export const placeOf = ({ group, place }: Series, index: number): number =>
+  place ?? (group === "training" ? 0 : group === "validation" ? 1 : index);
 
 const order = (group: string) => (group === "training" ? 0 : group === "validation" ? 1 : 2);
 

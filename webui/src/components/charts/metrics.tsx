@@ -1,25 +1,20 @@
 import { useDeferredValue, useMemo, useState } from "react";
-import { Chart, type ChartProps } from "./chart";
-import { type Axis, type Chart as ChartData, charts, countedRecords, points, possibleAxes, type Scale } from "./curves";
-import { useDetail } from "./detail";
+import { type BandKind, bandKinds } from "./bands";
+import type { ChartProps } from "./chart";
+import type { Scale } from "./curves";
+import { differing, type Groupings } from "./groupings";
 import { download } from "../forms/download";
+import { CopyButton } from "../forms/copy_button";
 import { Choice, Panel, Problem } from "../parts";
+import { MetricCharts, useCharts } from "./metric_charts";
 import { allReports, useReports } from "./reports";
-import { useParameter, useQuery } from "../address/route";
-import { csv, smooth } from "./series";
-import { parseRange, type Range, rangeText, withDetail } from "./zoom";
+import { useQuery } from "../address/route";
+import { csv } from "./series";
+import { blockOf, chartView, weights } from "./view";
+import { parseRange, type Range, rangeText } from "./zoom";
 
 const shownAtFirst = 6;
-
-/** How much of the past a smoothed curve keeps. */
-const weights = [["0", "none"], ["0.6", "low"], ["0.9", "medium"], ["0.98", "high"]] as const;
-
-/** Validations are few, and stay as they are. */
-function smoothed(chart: ChartData, weight: number): ChartData {
-  if (weight === 0) return chart;
-  const [x, ...ys] = chart.data;
-  return { ...chart, data: [x, ...ys.map((y, i) => (chart.series[i]?.group === "training" ? smooth(y as (number | null | undefined)[], weight) : y))] };
-}
+const none: Groupings = new Map();
 
 interface MetricsProps {
   readonly trialIds: readonly number[];
@@ -29,26 +24,21 @@ interface MetricsProps {
   /** The metric on top. */
   readonly first: string;
   readonly colour?: ChartProps["colour"] | undefined;
+  /** What several trials can be put together by. */
+  readonly groupings?: Groupings;
 }
 
-/** The curves of some trials' metrics over batches, epochs, records or time. */
-export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps) {
+/** The curves of some trials' metrics over batches, epochs, records or time, as the address says. */
+export function Metrics({ trialIds, scales, live, first, colour, groupings = none }: MetricsProps) {
   // Drawn when there is time, all together: of a list that is on its way nothing says that it is empty.
   const reports = useDeferredValue(useReports(trialIds, live));
-  const { list } = reports;
-  const withRecords = useMemo(() => {
-    const counted = countedRecords(list);
-    return new Map([...scales].map(([id, scale]) => [id, { ...scale, counted: counted.get(id) ?? [] }]));
-  }, [list, scales]);
-  const possible = possibleAxes(trialIds.flatMap((id) => withRecords.get(id) ?? []));
-  const [{ x: wanted }, change] = useQuery();
-  const axis: Axis = possible.find((name) => name === wanted) ?? "batches";
-  const [log, setLog] = useParameter("log");
-  const [only, setOnly] = useParameter("metric");
-  const [smoothing, setSmoothing] = useParameter("smooth", "0");
-  const [zoom, setZoom] = useParameter("zoom");
-  const range = useMemo(() => parseRange(zoom), [zoom]);
-  const detail = useDetail(trialIds, list, axis, withRecords, range);
+  const [query, change] = useQuery();
+  const asked = chartView(query);
+  const groups = differing(groupings);
+  const group = groups.includes(asked.group) ? asked.group : "";
+  const view = { ...asked, group };
+  const range = useMemo(() => parseRange(query.zoom ?? ""), [query.zoom]);
+  const { made, possible, axis } = useCharts({ trialIds, reports, scales, view, groupings, first, range });
   const [all, setAll] = useState(false);
   const [saving, setSaving] = useState("");
   const save = async () => {
@@ -60,32 +50,34 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
       setSaving(`Cannot download the metrics: ${cause instanceof Error ? cause.message : String(cause)}`);
     }
   };
-  const weight = weights.find(([value]) => value === smoothing)?.[0] ?? "0";
-  const made = useMemo(
-    () => charts(points(withDetail(list, detail), axis, withRecords), first, axis).map((chart) => smoothed(chart, Number(weight))),
-    [list, detail, axis, withRecords, first, weight],
-  );
-  const wantedCharts = made.some(({ name }) => name === only) ? made.filter(({ name }) => name === only) : made;
-  const shown = all ? wantedCharts : wantedCharts.slice(0, shownAtFirst);
+  const weight = weights.find(([value]) => Number(value) === view.smooth)?.[0] ?? "0";
+  const only = made.filter(({ name }) => name === view.metric);
+  const wanted = only.length > 0 ? only : made;
+  const shown = all ? wanted : wanted.slice(0, shownAtFirst);
   return (
     <Panel
       title="Metrics"
       tools={
         <>
-          <Choice label="Metric" value={only} options={[["", "all"], ...made.map(({ name }) => [name, name] as const)]} onChange={setOnly} />
+          <Choice label="Metric" value={view.metric} options={[["", "all"], ...made.map(({ name }) => [name, name] as const)]} onChange={(metric) => change({ metric })} />
           <Choice label="X axis" value={axis} options={possible.map((name) => [name, name] as const)} onChange={(value) => change({ x: value === "batches" ? "" : value, zoom: "" })} />
-          <Choice label="Smoothing" value={weight} options={weights} onChange={setSmoothing} />
+          <Choice label="Smoothing" value={weight} options={weights} onChange={(value) => change({ smooth: value === "0" ? "" : value })} />
+          {groups.length > 0 && (
+            <Choice label="Group by" value={group} options={[["", "none"], ...groups.map((name) => [name, name] as const)]} onChange={(value) => change({ group: value })} />
+          )}
+          {group !== "" && <Choice<BandKind> label="Band" value={view.band} options={bandKinds.map((kind) => [kind, kind] as const)} onChange={(band) => change({ band: band === "min–max" ? "" : band })} />}
           <label className="check">
-            <input type="checkbox" checked={log !== ""} onChange={(event) => setLog(event.target.checked ? "1" : "")} /> Log scale
+            <input type="checkbox" checked={view.log} onChange={(event) => change({ log: event.target.checked ? "1" : "" })} /> Log scale
           </label>
           {range !== undefined && (
-            <button type="button" title="Or double-click a chart" onClick={() => setZoom("")}>
+            <button type="button" title="Or double-click a chart" onClick={() => change({ zoom: "" })}>
               Reset zoom
             </button>
           )}
-          <button type="button" disabled={list.length === 0 || saving === "saving"} title="All reported metrics as CSV" onClick={() => void save()}>
+          <button type="button" disabled={reports.list.length === 0 || saving === "saving"} title="All reported metrics as CSV" onClick={() => void save()}>
             CSV
           </button>
+          <CopyButton label="Copy for notes" title="A block that shows these charts in notes of projects and experiments" text={blockOf(trialIds, { ...view, axis })} />
         </>
       }
     >
@@ -93,14 +85,10 @@ export function Metrics({ trialIds, scales, live, first, colour }: MetricsProps)
       {made.length === 0 && (
         <p className="quiet">{!reports.complete ? "Loading metrics …" : live ? "No metrics reported yet." : "No metrics were reported."}</p>
       )}
-      <div className="charts">
-        {shown.map((chart) => (
-          <Chart key={chart.name} chart={chart} log={log !== ""} colour={colour} range={range} onRange={(to?: Range) => setZoom(to ? rangeText(to) : "")} />
-        ))}
-      </div>
-      {wantedCharts.length > shown.length && (
+      <MetricCharts charts={shown} log={view.log} colour={colour} range={range} onRange={(to?: Range) => change({ zoom: to ? rangeText(to) : "" })} />
+      {wanted.length > shown.length && (
         <button type="button" onClick={() => setAll(true)}>
-          Show all {wantedCharts.length} metrics
+          Show all {wanted.length} metrics
         </button>
       )}
     </Panel>

@@ -1,7 +1,7 @@
 import { useRef, useState } from "react";
 
 /** Puts a text on the clipboard, and says so. */
-export function CopyButton({ text }: { text: string }) {
+export function CopyButton({ text, label = "Copy", title }: { text: string; label?: string; title?: string }) {
   const button = useRef<HTMLButtonElement>(null);
   const [outcome, setOutcome] = useState("");
   const copy = async () => {
@@ -15,8 +15,8 @@ export function CopyButton({ text }: { text: string }) {
   };
   return (
     <span className="row">
-      <button ref={button} type="button" onClick={() => void copy()}>
-        Copy
+      <button ref={button} type="button" title={title} onClick={() => void copy()}>
+        {label}
       </button>
       <span className="quiet" role="status">
         {outcome}

@@ -1,5 +1,6 @@
 import type { Experiment } from "../../api/types";
 import { Editable } from "../../components/forms/edit";
+import { Prose } from "../../components/markdown/prose";
 import { useRights } from "../../components/people/me";
 import { Panel } from "../../components/parts";
 import { placeOf } from "./changing/actions";
@@ -17,7 +18,7 @@ export function Notes({ experiment, reload }: { experiment: Experiment; reload: 
         may={may("UPDATE_EXPERIMENT", placeOf(experiment))}
         onSave={(notes) => change(experiment.id, { notes }).then(reload)}
       >
-        {experiment.notes === "" ? <span className="quiet">No notes yet.</span> : <p className="prose">{experiment.notes}</p>}
+        {experiment.notes === "" ? <span className="quiet">No notes yet.</span> : <Prose text={experiment.notes} />}
       </Editable>
     </Panel>
   );

@@ -1,17 +1,10 @@
 import { get, post, type Query, stream } from "../../api/client";
-import type { Checkpoint, Experiment, LogLine, MetricReport, Trial, Workload } from "../../api/types";
+import type { Checkpoint, LogLine, MetricReport, TrialEnvironments, Workload } from "../../api/types";
 import { type Run, runs } from "./runs";
 import type { Allocation, Sources } from "./timeline";
 
-export interface TrialWithExperiment {
-  readonly trial: Trial;
-  readonly experiment: Experiment;
-}
-
-export async function getTrial(id: number, signal: AbortSignal): Promise<TrialWithExperiment> {
-  const { trial } = await get("/api/v1/trials/{trialId}", { path: { trialId: id } }, signal);
-  const { experiment } = await get("/api/v1/experiments/{id}", { path: { id: trial.experimentId } }, signal);
-  return { trial, experiment };
+export async function getEnvironment(id: number, signal: AbortSignal): Promise<TrialEnvironments> {
+  return (await get("/api/v1/trials/{trialId}/environment", { path: { trialId: id } }, signal)) as TrialEnvironments;
 }
 
 export async function listCheckpoints(id: number, signal: AbortSignal): Promise<readonly Checkpoint[]> {

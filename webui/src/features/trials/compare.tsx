@@ -4,11 +4,13 @@ import { scaleOf } from "../../components/charts/curves";
 import { colourAt, restColour } from "../../components/charts/palette";
 import { Dot } from "../../components/charts/dot";
 import { flatten, formatNumber, isTerminal, runTime, shortNumber } from "../../components/format";
+import { groupingsOf } from "../../components/charts/groupings";
 import { Metrics } from "../../components/charts/metrics";
 import { Loaded, PageHead, Panel, StateBadge } from "../../components/parts";
 import { Link, useParameter } from "../../components/address/route";
-import { getTrial, type TrialWithExperiment } from "./api";
-import { comparedIds, foundOrMissing, type Missing } from "./compared";
+import { foundOrMissing, getTrial, type Missing, type TrialWithExperiment } from "../../api/trials";
+import { comparedIds } from "./compared";
+import { DifferenceRows } from "./difference_rows";
 
 const trialsMax = 40;
 
@@ -79,6 +81,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
   const key = list.map(({ trial }) => trial.id).join();
   const ids = useMemo(() => list.map(({ trial }) => trial.id), [key]);
   const scales = useMemo(() => new Map(list.map(({ trial, experiment }) => [trial.id, scaleOf(trial, experiment.config)])), [key]);
+  const groupings = useMemo(() => groupingsOf(list.map(({ trial }) => trial)), [key]);
   const colours = new Map(ids.map((id, index) => [id, colourAt(index)]));
   const texts = list.map(({ trial }) => new Map(flatten(trial.hparams)));
   const names = [...new Set(texts.flatMap((map) => [...map.keys()]))].sort();
@@ -91,6 +94,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
         live={list.some(({ trial }) => !isTerminal(trial.state))}
         first={list[0]?.experiment.searcherMetric ?? ""}
         colour={({ trialId }) => colours.get(trialId) ?? restColour}
+        groupings={groupings}
       />
       <Panel title="Comparison">
         <div className="table">
@@ -158,6 +162,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
                   ))}
                 </tr>
               ))}
+              {list.length > 1 && <DifferenceRows list={list} />}
             </tbody>
           </table>
         </div>

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { ApiError } from "../../api/client";
-import { comparedIds, foundOrMissing } from "./compared";
+import { comparedIds, configurationRows, differences } from "./compared";
 
 test.each([
   ["", []],
@@ -11,21 +10,15 @@ test.each([
   expect(comparedIds(text, 5)).toEqual(expected);
 });
 
-test("trials that are not there are named, and the others are shown", async () => {
-  const load = async (id: number) => {
-    if (id > 9) throw new ApiError(404, `trial ${id} not found`);
-    return `trial ${id}`;
-  };
-  expect(await foundOrMissing([12, 3, 11, 4], load)).toEqual({
-    found: ["trial 3", "trial 4"],
-    missing: [
-      { id: 12, why: "trial 12 not found" },
-      { id: 11, why: "trial 11 not found" },
-    ],
-  });
+test("only names with different values are differences, and what is missing is one", () => {
+  expect(differences([[["a", "1"], ["b", "2"]], [["a", "1"], ["b", "3"]], [["a", "1"], ["c", "4"]]])).toEqual([
+    { name: "b", values: ["2", "3", undefined] },
+    { name: "c", values: [undefined, undefined, "4"] },
+  ]);
+  expect(differences([[["a", "1"]]])).toEqual([]);
 });
 
-test("a master that does not answer is a failure of all", async () => {
-  const load = () => Promise.reject(new ApiError(0, "The master does not answer."));
-  await expect(foundOrMissing([1], load)).rejects.toThrow("does not answer");
+test("configurations are compared without what names an experiment", () => {
+  const config = { name: "mnist", labels: ["a"], hyperparameters: { lr: 1 }, searcher: { name: "random", max_trials: 4 } };
+  expect(configurationRows(config)).toEqual([["searcher.name", "random"], ["searcher.max_trials", "4"]]);
 });

@@ -1,4 +1,4 @@
-import { ApiError } from "../../api/client";
+import { flatten } from "../../components/format";
 
 /** The numbers of trials in a text such as "3, 1,x,3": each once, in their order, at most `max`. */
 export function comparedIds(text: string, max: number): number[] {
@@ -9,26 +9,21 @@ export function comparedIds(text: string, max: number): number[] {
   return [...new Set(ids)].slice(0, max);
 }
 
-/** A trial that cannot be shown, and why. */
-export interface Missing {
-  readonly id: number;
-  readonly why: string;
+export interface Difference {
+  readonly name: string;
+  /** Of each that is compared; undefined where it has none. */
+  readonly values: readonly (string | undefined)[];
 }
 
-/** Each of the trials by itself: one that is not there, or not to be seen, takes the others away from nobody. */
-export async function foundOrMissing<T>(ids: readonly number[], load: (id: number) => Promise<T>): Promise<{ readonly found: readonly T[]; readonly missing: readonly Missing[] }> {
-  const missing: Missing[] = [];
-  const all = await Promise.all(
-    ids.map((id) =>
-      load(id).then(
-        (value) => [value],
-        (cause: unknown) => {
-          if (!(cause instanceof ApiError) || (cause.status !== 403 && cause.status !== 404)) throw cause;
-          missing.push({ id, why: cause.message });
-          return [];
-        },
-      ),
-    ),
-  );
-  return { found: all.flat(), missing: missing.sort((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id)) };
+/** The names whose values are not the same in all lists, in the order in which they first come. */
+export function differences(lists: readonly (readonly (readonly [string, string])[])[]): Difference[] {
+  const maps = lists.map((list) => new Map(list));
+  const names = [...new Set(lists.flatMap((list) => list.map(([name]) => name)))];
+  return names.map((name) => ({ name, values: maps.map((map) => map.get(name)) })).filter(({ values }) => new Set(values).size > 1);
 }
+
+/** What differs by itself between any two experiments, or is compared with the trials. */
+const ofItself = /^(name|description|labels|hyperparameters(\..*)?|workspace|project)$/;
+
+/** A configuration as names and values. */
+export const configurationRows = (config: unknown): (readonly [string, string])[] => flatten(config).filter(([name]) => !ofItself.test(name));

@@ -1,14 +1,13 @@
-import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
-import type { TrialEnvironments } from "../../api/types";
 import { Loaded, Pairs, Panel } from "../../components/parts";
+import { getEnvironment } from "./api";
 import { environmentSections } from "./environment";
 
 /** What the trial ran in; asked again until it has begun. */
 export function EnvironmentPanels({ id, live }: { id: number; live: boolean }) {
   const [loaded] = usePolled(
     `environment ${id}`,
-    async (signal) => (await get("/api/v1/trials/{trialId}/environment", { path: { trialId: id } }, signal)) as TrialEnvironments,
+    (signal) => getEnvironment(id, signal),
     2000,
     ({ environments }) => environments.length === 0 && live,
   );

@@ -3,6 +3,7 @@ import { put } from "../../api/client";
 import { toApiError } from "../../api/loadable";
 import type { Project, ProjectNote } from "../../api/types";
 import { Editable } from "../../components/forms/edit";
+import { Prose } from "../../components/markdown/prose";
 import { useRights } from "../../components/people/me";
 import { Problem } from "../../components/parts";
 
@@ -58,7 +59,7 @@ function Note({ note: { name, contents }, changes, onSave, onDelete }: NoteProps
     return (
       <section className="panel" aria-label={title}>
         <h2>{title}</h2>
-        <p className="prose">{contents}</p>
+        <Prose text={contents} />
       </section>
     );
   return (
@@ -76,7 +77,7 @@ function Note({ note: { name, contents }, changes, onSave, onDelete }: NoteProps
         </div>
       </header>
       <Editable what={`text of ${title}`} value={contents} multiline onSave={(text) => onSave({ contents: text })}>
-        {contents === "" ? <span className="quiet">No notes yet.</span> : <p className="prose">{contents}</p>}
+        {contents === "" ? <span className="quiet">No notes yet.</span> : <Prose text={contents} />}
       </Editable>
     </section>
   );

@@ -4,6 +4,7 @@ import { lengthText, smallerIsBetter, withDirection } from "../../../components/
 import { scaleOf } from "../../../components/charts/curves";
 import { count, formatBytes, formatNumber, isTerminal } from "../../../components/format";
 import { gitText } from "../../../components/git";
+import { groupingsOf } from "../../../components/charts/groupings";
 import { Metrics } from "../../../components/charts/metrics";
 import { colourAt, keptPlaces, restColour } from "../../../components/charts/palette";
 import { Choice, Pairs, Panel } from "../../../components/parts";
@@ -30,6 +31,7 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
     places.current = keptPlaces(places.current, ids);
     return new Map([...places.current].map(([id, place]) => [id, colourAt(place)]));
   }, [key]);
+  const groupings = useMemo(() => groupingsOf(shown), [key]);
   const scales = useMemo(() => new Map(shown.map((trial) => [trial.id, scaleOf(trial, experiment.config)])), [key, experiment.config]);
   return (
     <>
@@ -45,6 +47,7 @@ export function Overview({ experiment, trials }: { experiment: Experiment; trial
         live={!isTerminal(experiment.state)}
         first={experiment.searcherMetric}
         colour={trials.length > 1 ? ({ trialId }) => colours.get(trialId) ?? restColour : undefined}
+        groupings={groupings}
       />
       <div className="columns">
         {trials.length > 1 && <Rungs rungs={rungs(trials, smaller)} metric={experiment.searcherMetric} />}
