@@ -80,6 +80,22 @@ export async function trial({ page, open, path, text, done, expectRefusals }, { 
   assert.equal(await coloured.evaluate((part) => getComputedStyle(part).fontWeight), "700");
   await done("a log has the colours that were printed");
 
+  const raised = page.locator(".logs .line", { hasText: "ValueError: odd batch" });
+  await raised.getByRole("button", { name: /^Show \d lines$/ }).waitFor();
+  assert.equal(await page.getByText("Traceback (most recent call last)").count(), 0);
+  await page.getByText("1 error in the lines loaded").waitFor();
+  await page.getByRole("button", { name: "Next error" }).click();
+  await page.locator(".logs .line.current", { hasText: "ValueError: odd batch" }).waitFor();
+  await raised.getByRole("button").click();
+  await page.getByText("Traceback (most recent call last)").waitFor();
+  await page.getByRole("button", { name: "Fold" }).waitFor();
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download" }).click();
+  const log = await saving;
+  assert.equal(log.suggestedFilename(), `trial-${profiled}.log`);
+  assert.match(readFileSync(await log.path(), "utf8"), /rank 0 Traceback \(most recent call last\):\n/);
+  await done("a stack trace is folded, errors are gone to, and a log is saved");
+
   await open(`/det/trials/${lonely.trial}`);
   await page.getByRole("img", { name: /1 points/ }).waitFor();
   const dot = page.locator("figure.chart canvas").first();

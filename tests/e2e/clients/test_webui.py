@@ -24,9 +24,14 @@ def receiver():
 
 
 PROFILED = """import time
+import traceback
 import determined as det
 
 print("\\033[1;31mred\\033[0m and plain", flush=True)
+try:
+    raise ValueError("odd batch")
+except ValueError:
+    traceback.print_exc()
 with det.core.init() as context:
     context.profiler.on(sampling_interval=0.1, samples_per_report=2)
     time.sleep(1.5)

@@ -33,6 +33,15 @@ async function page(of: LogOf, query: LogQuery, signal: AbortSignal): Promise<Lo
   return lines;
 }
 
+/** A log as text, a line each: when, which rank or who, and what. */
+export async function allLines(of: LogOf, filter: LogQuery): Promise<string> {
+  const parts: string[] = [];
+  await read(of, filter, new AbortController().signal, (lines) => {
+    for (const { timestamp, rankId, source, log } of lines) parts.push(`${timestamp} ${rankId === undefined || rankId === null ? (source ?? "") : `rank ${rankId}`} ${log.replace(/\n$/, "")}\n`);
+  });
+  return parts.join("");
+}
+
 /**
  * A log, from its end or from its beginning, filtered by the master. Where `follow`, new lines are asked for
  * several times a second and drawn once a frame; when it is not `live` any more, the master says when the last one was written.

@@ -1,16 +1,14 @@
-import { Fragment, useDeferredValue, useLayoutEffect, useRef, useState } from "react";
-import type { LogLine } from "../../api/types";
-import { coloured } from "./ansi";
-import { clockText, fieldOf, newDay, timeOf, zoneText } from "./clock";
+import { useState } from "react";
+import { fieldOf, timeOf, zoneText } from "./clock";
 import { count } from "../format";
+import { Lines } from "./lines";
 import { filterOf, levels } from "./log_filter";
-import { type LogOf, useLog } from "./log_source";
-import { visible } from "./log_window";
+import { allLines, type LogOf, useLog } from "./log_source";
 import { Choice, Problem } from "../parts";
 import { useQuery } from "../address/route";
+import { download } from "../forms/download";
 import { SearchField } from "../forms/search_field";
 
-const lineHeight = 18;
 /** What a task printed, and what it prints: follows while it runs, reads back as far as one scrolls. `command` shows the same in a terminal. */
 export function Logs({ of, command, live }: { of: LogOf; command: string; live: boolean }) {
   const [query, change] = useQuery();
@@ -20,6 +18,16 @@ export function Logs({ of, command, live }: { of: LogOf; command: string; live: 
   const log = useLog(of, filterOf(query), from, follow, live);
   const { window, status } = log;
   const zone = zoneText(new Date());
+  const [saving, setSaving] = useState("");
+  const save = async () => {
+    setSaving("saving");
+    try {
+      download("trial" in of ? `trial-${of.trial}.log` : `${of.task}.log`, "text/plain", await allLines(of, filterOf(query)));
+      setSaving("");
+    } catch (cause) {
+      setSaving(`Cannot download the log: ${cause instanceof Error ? cause.message : String(cause)}`);
+    }
+  };
   const filtered = Boolean(query.find || query.rank || query.level || query.since);
   return (
     <section aria-label="Logs">
@@ -63,6 +71,9 @@ export function Logs({ of, command, live }: { of: LogOf; command: string; live: 
           <button type="button" aria-pressed={from === "end"} onClick={() => change({ from: "", since: "" })}>
             {follow ? "Follow" : "From end"}
           </button>
+          <button type="button" disabled={saving === "saving"} title="All lines that match the filters" onClick={() => void save()}>
+            Download
+          </button>
         </div>
       </search>
       <Lines
@@ -73,7 +84,7 @@ export function Logs({ of, command, live }: { of: LogOf; command: string; live: 
         onBottom={window.moreAfter ? log.newer : undefined}
         empty={status === "loading" ? "Loading logs …" : filtered ? "No log lines match these filters." : status === "following" ? "No log lines yet." : "No log lines."}
       />
-      <Problem text={log.problem} />
+      <Problem text={log.problem || (saving === "saving" ? "" : saving)} />
       <p className="quiet row" role="status">
         <span>
           {count(window.lines.length, "line")} loaded{window.moreBefore && "; scroll up for older lines"}
@@ -84,120 +95,5 @@ export function Logs({ of, command, live }: { of: LogOf; command: string; live: 
         <code>{command}</code>
       </p>
     </section>
-  );
-}
-
-interface LinesProps {
-  readonly lines: readonly LogLine[];
-  /** Stays at the end while it is there. */
-  readonly stick: boolean;
-  readonly find: string;
-  readonly onTop: (() => void) | undefined;
-  readonly onBottom: (() => void) | undefined;
-  readonly empty: string;
-}
-
-/** Lines of equal height, of which only those on the screen are in the page. */
-function Lines({ lines: newest, stick, find, onTop, onBottom, empty }: LinesProps) {
-  const lines = useDeferredValue(newest);
-  const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 600 });
-  const atEnd = useRef(true);
-  const heightBefore = useRef(0);
-  const before = useRef<readonly LogLine[]>([]);
-
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    const [old, now] = [before.current, lines];
-    before.current = lines;
-    // Who has just scrolled up, which is not told yet, is not at the end either.
-    const above = heightBefore.current - element.scrollTop - element.clientHeight >= 2 * lineHeight;
-    if (stick && atEnd.current && !above) {
-      element.scrollTop = element.scrollHeight;
-    } else if (old[0] !== undefined && now[0] !== old[0]) {
-      // Lines came or went above: what one reads stays where it is.
-      const moved = now.indexOf(old[0]);
-      const gone = moved >= 0 || now[0] === undefined ? 0 : old.indexOf(now[0]);
-      element.scrollTop += (moved > 0 ? moved : -Math.max(0, gone)) * lineHeight;
-    }
-    heightBefore.current = element.scrollHeight;
-    setView({ top: element.scrollTop, height: element.clientHeight });
-  }, [lines, stick]);
-
-  const onScroll = () => {
-    const element = box.current;
-    if (element === null) return;
-    const { scrollTop: top, clientHeight: height, scrollHeight } = element;
-    atEnd.current = scrollHeight - top - height < 2 * lineHeight;
-    setView({ top, height });
-    if (top < 40 * lineHeight) onTop?.();
-    if (scrollHeight - top - height < 40 * lineHeight) onBottom?.();
-  };
-  const [from, to] = visible(lines.length, lineHeight, view.top, view.height);
-  // The topmost line says its day, too.
-  const top = Math.ceil(view.top / lineHeight);
-  return (
-    <div className="logs" ref={box} onScroll={onScroll} tabIndex={0} role="log" aria-label="Log lines">
-      {lines.length === 0 && <p className="quiet none">{empty}</p>}
-      <div className="whole" style={{ height: lines.length * lineHeight }}>
-        {lines.slice(from, to).map((line, index) => (
-          <Line
-            key={line.id}
-            line={line}
-            day={newDay(line.timestamp, from + index === top ? undefined : lines[from + index - 1]?.timestamp)}
-            top={(from + index) * lineHeight}
-            find={find}
-          />
-        ))}
-      </div>
-    </div>
-  );
-}
-
-interface LineProps {
-  readonly line: LogLine;
-  /** Where it is another than that of the line before, and on top. */
-  readonly day: string;
-  readonly top: number;
-  readonly find: string;
-}
-
-function Line({ line, day, top, find }: LineProps) {
-  const level = (line.level ?? "").replace("LOG_LEVEL_", "");
-  const tone = level === "ERROR" || level === "CRITICAL" ? "error" : level === "WARNING" ? "warning" : "";
-  return (
-    <div className={`line ${tone}`} style={{ top }}>
-      <time dateTime={line.timestamp} title={line.timestamp}>
-        {day.padEnd(6)} {clockText(line.timestamp).padEnd(12)}
-      </time>
-      <span>{line.rankId === undefined || line.rankId === null ? (line.source ?? "").padEnd(6).slice(0, 6) : `rank ${line.rankId}`}</span>
-      <Text line={line.log} find={find} />
-    </div>
-  );
-}
-
-/** Colours that are the program's own; the page's ink keeps those legible that stand on its paper. */
-const looks = (colour: string | undefined, back: string | undefined) => ({
-  color: colour && (back ? colour : `color-mix(in srgb, ${colour} 65%, var(--ink))`),
-  backgroundColor: back,
-});
-
-/** What a line says, in the colours that a terminal would give it. */
-function Text({ line, find }: { line: string; find: string }) {
-  return (
-    <span className="text">
-      {coloured(line, find).map(({ text, style, colour, back, found }, i) => {
-        const plain = style === "" && colour === undefined && back === undefined;
-        const part = plain ? (
-          text
-        ) : (
-          <span className={style} style={looks(colour, back)}>
-            {text}
-          </span>
-        );
-        return found ? <mark key={i}>{part}</mark> : <Fragment key={i}>{part}</Fragment>;
-      })}
-    </span>
   );
 }
