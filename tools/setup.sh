@@ -22,7 +22,7 @@ PACKAGES=(
 TEST_PACKAGES=(
   libgtest-dev libgmock-dev libbenchmark-dev
   libclang-rt-19-dev  # sanitizers
-  chromium  # the pages are tested in a real browser
+  chromium fonts-dejavu-core  # the pages are tested in a real browser, and look as in webui/browser/looks
   postgresql  # the tests start servers of their own
   slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge  # tests bring up a Slurm of their own
 )

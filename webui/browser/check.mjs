@@ -19,6 +19,7 @@ import { hooks } from "./hooks.mjs";
 import { start } from "./harness.mjs";
 import { keyboard } from "./keyboard.mjs";
 import { list } from "./list.mjs";
+import { looks } from "./looks.mjs";
 import { machines } from "./machines.mjs";
 import { live } from "./live.mjs";
 import { pareto } from "./pareto.mjs";
@@ -41,7 +42,7 @@ const [base, factsFile, pictures] = process.argv.slice(2);
 assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory for screenshots]");
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
-const parts = { frame, keyboard, speed, live, list, places, experiment, trial, compare, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, people };
+const parts = { frame, keyboard, speed, live, list, places, experiment, trial, compare, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, looks, people };
 // Where roles are enforced, an engine gives the machines, nothing was trained, several metrics count, there are several, or texts are odd:
 // other masters.
 const elsewhere = { roles, machines, first, takeover, pareto, corpus };
@@ -49,7 +50,7 @@ const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);
 
 const walk = await start(base, pictures);
 try {
-  for (const name of wanted) await (parts[name] ?? elsewhere[name])(walk, facts);
+  for (const name of wanted) await (parts[name] ?? elsewhere[name])(walk, facts, pictures);
 } catch (failure) {
   await walk.failed(failure);
   process.exitCode = 1;

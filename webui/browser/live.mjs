@@ -74,6 +74,11 @@ export async function live({ base, page, open, text, done }, { long, waiting }) 
   await open("/det/cluster");
   await page.locator(".slot.used").first().waitFor();
   await page.getByRole("table", { name: "Tasks" }).getByRole("link", { name: new RegExp(`Experiment ${long.id}`) }).waitFor();
+  const map = page.getByRole("region", { name: "Slots" });
+  await map.getByRole("img", { name: /: \d+ of \d+ slots used: determined \d+/ }).first().waitFor();
+  await page.getByRole("combobox", { name: "Color by" }).selectOption("job");
+  await map.getByRole("listitem").filter({ hasText: long.name }).waitFor();
+  await done("each slot has the colour of its user or its job");
   await page.locator(".slot.used").first().click();
   await page.waitForURL(/\/det\/trials\/\d+$/);
   await open("/det/cluster/logs");

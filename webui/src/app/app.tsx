@@ -18,6 +18,7 @@ import { Shell } from "./shell";
 // Pages that are opened less often come when they are.
 const AuditPage = lazy(() => import("../features/audit/audit").then((m) => ({ default: m.AuditPage })));
 const ComparePage = lazy(() => import("../features/trials/compare").then((m) => ({ default: m.ComparePage })));
+const DesignPage = lazy(() => import("../features/design/design").then((m) => ({ default: m.DesignPage })));
 const ExperimentPage = lazy(() => import("../features/experiments/experiment").then((m) => ({ default: m.ExperimentPage })));
 const ModelList = lazy(() => import("../features/models/models").then((m) => ({ default: m.ModelList })));
 const ModelPage = lazy(() => import("../features/models/model").then((m) => ({ default: m.ModelPage })));
@@ -201,6 +202,8 @@ function Page({ view }: { view: View }) {
       return <SettingsPage />;
     case "api":
       return <ReferencePage />;
+    case "design":
+      return <DesignPage />;
     case "unknown":
       return (
         <>

@@ -20,6 +20,7 @@ const shapes = {
 } as const;
 
 export type IconName = keyof typeof shapes;
+export const iconNames = Object.keys(shapes) as readonly IconName[];
 
 export function Icon({ name }: { name: IconName }) {
   return (

@@ -37,6 +37,7 @@ const views: readonly (readonly [string, View])[] = [
   ["/det/users/tokens", { page: "users", tab: "tokens" }],
   ["/det/settings", { page: "settings" }],
   ["/det/api", { page: "api" }],
+  ["/det/design", { page: "design" }],
 ];
 
 test.each(views)("%s is a view and back", (address, view) => {

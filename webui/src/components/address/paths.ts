@@ -31,6 +31,7 @@ const plain = [
   "audit",
   "settings",
   "api",
+  "design",
 ] as const;
 /** The kinds of tasks that are no trials. */
 export const taskKinds = ["notebook", "tensorboard", "shell", "command"] as const;
@@ -194,6 +195,8 @@ export function titleOf(view: View): string {
       return "Audit log";
     case "api":
       return "API reference";
+    case "design":
+      return "Design system";
     default:
       return word(view.page);
   }

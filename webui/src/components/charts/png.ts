@@ -9,7 +9,7 @@ const legendMax = 12;
 
 export function pngOf(chart: HTMLCanvasElement, title: string, curves: readonly Curve[]): Promise<Blob> {
   const scale = chart.width / Math.max(1, chart.clientWidth);
-  const style = getComputedStyle(document.body);
+  const style = getComputedStyle(document.documentElement);
   const shown = curves.slice(0, legendMax);
   const [head, line] = [30 * scale, 16 * scale];
   const canvas = document.createElement("canvas");

@@ -1,7 +1,7 @@
 import { lazy, Suspense, useState } from "react";
 import { get, post } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
-import type { Agent, ResourcePool, Slot, TaskSummary } from "../../api/types";
+import type { Agent, Job, ResourcePool, Slot, TaskSummary } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { useRights } from "../../components/people/me";
 import { Age, Loaded, PageHead, Panel, Problem } from "../../components/parts";
@@ -11,6 +11,7 @@ import { type Column, Table } from "../../components/tables/table";
 import { ClusterPolicies } from "./cluster_policies";
 import { MasterLog } from "./master_log";
 import { Provider } from "./provider";
+import { SlotMapPanel } from "./slot_map_panel";
 import { agentSlots, type Holder, holders, type SlotRef, taskSubject } from "./usage";
 
 const HistoryTab = lazy(() => import("./history_tab").then((m) => ({ default: m.HistoryTab })));
@@ -21,15 +22,17 @@ interface Everything {
   readonly agents: readonly Agent[];
   readonly pools: readonly ResourcePool[];
   readonly tasks: readonly TaskSummary[];
+  readonly jobs: readonly Job[];
 }
 
 async function load(signal: AbortSignal): Promise<Everything> {
-  const [{ agents }, { resourcePools }, { allocationIdToSummary }] = await Promise.all([
+  const [{ agents }, { resourcePools }, { allocationIdToSummary }, { jobs }] = await Promise.all([
     get("/api/v1/agents", {}, signal),
     get("/api/v1/resource-pools", {}, signal),
     get("/api/v1/tasks", {}, signal),
+    get("/api/v1/job-queues-v2", {}, signal),
   ]);
-  return { agents, pools: resourcePools, tasks: Object.values(allocationIdToSummary) as TaskSummary[] };
+  return { agents, pools: resourcePools, tasks: Object.values(allocationIdToSummary) as TaskSummary[], jobs: jobs.map(({ full }) => full) };
 }
 
 /** The machines, their slots, and who uses what. */
@@ -60,9 +63,10 @@ function Overview() {
   const [loaded, reload] = usePolled("cluster", load, pollMs);
   return (
     <Loaded of={loaded} what="the cluster">
-      {({ agents, pools, tasks }) => (
+      {({ agents, pools, tasks, jobs }) => (
         <>
           <Pools pools={pools} />
+          {agents.length > 0 && <SlotMapPanel agents={agents} tasks={tasks} jobs={jobs} />}
           {pools.filter(({ provider }) => provider !== "").map(({ name }) => (
             <Provider key={name} pool={name} />
           ))}
