@@ -9,13 +9,23 @@ export async function compare(walk, facts) {
   await inNotes(walk, facts);
 }
 
-async function beside({ page, open, done, path, expectRefusals }, { search, resumed: { trial: id } }) {
+async function beside({ page, open, done, path, expectRefusals }, { search, resumed: { trial: id }, profiled }) {
+  await open(`/det/compare?trials=${id},${profiled}`);
+  const code = page.getByRole("region", { name: "Code", exact: true });
+  await code.locator("summary", { hasText: "model_def.py" }).click();
+  const diff = code.getByRole("region", { name: /^model_def.py in experiments/ });
+  await diff.locator(".removed", { hasText: "class NoisyTrial" }).waitFor();
+  await code.locator("summary", { hasText: "train.py" }).click();
+  await code.locator(".added", { hasText: "import determined as det" }).waitFor();
+  await done("files of two experiments are compared line by line");
+
   await open(`/det/compare?trials=${id},${search.best}`);
   await isDrawn(page, page.locator("figure.chart").first());
   const compared = page.getByRole("table", { name: "Compared trials" });
   assert.equal(await compared.locator("thead th").count(), 3);
   await compared.getByRole("row", { name: /^searcher.max_trials – 8/ }).waitFor();
   await compared.getByRole("row", { name: /^Trial seed/ }).waitFor();
+  await page.getByRole("region", { name: "Code", exact: true }).getByText("The submitted files are the same.").waitFor();
   await page.getByRole("button", { name: `Remove trial ${id}` }).click();
   await page.waitForURL((url) => url.searchParams.get("trials") === String(search.best));
   await page.getByRole("textbox", { name: "Trial ID" }).fill(String(id));

@@ -69,6 +69,7 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   const files = page.getByRole("navigation", { name: "Submitted files" });
   await files.getByRole("button", { name: "model_def.py" }).click();
   assert.match(await text(page.locator(".code pre:not(.lines)")), /class NoisyTrial/);
+  await page.locator(".code .code-keyword", { hasText: "class" }).first().waitFor();
   const downloading = page.waitForEvent("download");
   await files.getByRole("button", { name: "Download all" }).click();
   assert.equal((await downloading).suggestedFilename(), `experiment-${id}.tar.gz`);
@@ -117,6 +118,10 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   expectRefusals(1);
   const text0 = await config.inputValue();
   await config.fill(text0.replace("searcher:", "searchr:"));
+  await page.getByText("Changes to the configuration of experiment").click();
+  const changes = page.getByRole("region", { name: "Changes to the configuration" });
+  await changes.locator(".added", { hasText: "searchr:" }).waitFor();
+  await changes.locator(".removed", { hasText: "searcher:" }).waitFor();
   await page.getByRole("button", { name: "Create paused" }).click();
   await page.getByRole("dialog").getByRole("alert").waitFor();
   assert.match(await text(page.getByRole("dialog").getByRole("alert")), /searchr/);

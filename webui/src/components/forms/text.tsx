@@ -1,3 +1,5 @@
+import { lazy, Suspense } from "react";
+
 /** Where a configuration is written. */
 export function YamlField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
   return (
@@ -12,15 +14,17 @@ export function YamlField({ value, onChange }: { value: string; onChange: (value
   );
 }
 
-/** Text as in an editor, with line numbers. */
-export function NumberedText({ text }: { text: string }) {
+const Coloured = lazy(() => import("../code/coloured"));
+
+/** Text as in an editor, with line numbers; in the colours of its language, as soon as the code for that is there. */
+export function NumberedText({ text, language }: { text: string; language?: string | undefined }) {
   const lines = text.replace(/\n$/, "").split("\n").length;
   return (
     <div className="code numbered" tabIndex={0} role="region" aria-label="Text">
       <pre className="lines" aria-hidden="true">
         {Array.from({ length: lines }, (_, index) => index + 1).join("\n")}
       </pre>
-      <pre>{text}</pre>
+      <pre>{language === undefined ? text : <Suspense fallback={text}><Coloured text={text} language={language} /></Suspense>}</pre>
     </div>
   );
 }

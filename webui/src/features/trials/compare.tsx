@@ -10,6 +10,7 @@ import { Loaded, PageHead, Panel, StateBadge } from "../../components/parts";
 import { Link, useParameter } from "../../components/address/route";
 import { foundOrMissing, getTrial, type Missing, type TrialWithExperiment } from "../../api/trials";
 import { comparedIds } from "./compared";
+import { CodeDifferences } from "./code_differences";
 import { DifferenceRows } from "./difference_rows";
 
 const trialsMax = 40;
@@ -167,6 +168,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
           </table>
         </div>
       </Panel>
+      <CodeDifferences list={list} />
     </>
   );
 }

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { post } from "../../../api/client";
 import type { Experiment, Trial } from "../../../api/types";
 import { Dialog } from "../../../components/forms/dialog";
@@ -6,7 +6,9 @@ import { count, formatNumber } from "../../../components/format";
 import { Choice } from "../../../components/parts";
 import { go } from "../../../components/address/route";
 import { continuedConfig, forkedConfig } from "./fork_config";
-import { base64, modelDefinition } from "../code/model_definition";
+import { base64, modelDefinition } from "../../../components/code/model_definition";
+
+const DiffView = lazy(() => import("../../../components/code/diff_view"));
 
 interface ForkProps {
   readonly experiment: Experiment;
@@ -73,6 +75,12 @@ export function ForkDialog({ experiment, trials, kind, onClose }: ForkProps) {
         spellCheck={false}
         onChange={(event) => setConfig(event.target.value)}
       />
+      <details className="changes">
+        <summary>Changes to the configuration of experiment {experiment.id}</summary>
+        <Suspense fallback={null}>
+          <DiffView before={experiment.originalConfig} after={config} label="Changes to the configuration" same="The configuration is the same." />
+        </Suspense>
+      </details>
       <p className="quiet">The new experiment uses the same submitted files.</p>
     </Dialog>
   );

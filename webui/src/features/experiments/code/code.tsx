@@ -2,9 +2,10 @@ import { usePolled } from "../../../api/loadable";
 import { formatBytes } from "../../../components/format";
 import { Loaded } from "../../../components/parts";
 import { useParameter } from "../../../components/address/route";
+import { languageOf } from "../../../components/code/languages";
 import { NumberedText } from "../../../components/forms/text";
-import { downloadArchive, modelDefinition } from "./model_definition";
-import { asText, type TarEntry, tree, type TreeNode } from "./tar";
+import { downloadArchive, modelDefinition } from "../../../components/code/model_definition";
+import { asText, type TarEntry, tree, type TreeNode } from "../../../components/code/tar";
 
 /** The files as they were submitted: a tree and the text of one of them. */
 export function Code({ id }: { id: number }) {
@@ -73,7 +74,7 @@ function FileText({ file: { path, content } }: { file: TarEntry }) {
       <p className="quiet">
         {path} · {formatBytes(content.length)}
       </p>
-      {text === undefined ? <p className="quiet">This file is binary or too large to show. Download it to view it.</p> : <NumberedText text={text} />}
+      {text === undefined ? <p className="quiet">This file is binary or too large to show. Download it to view it.</p> : <NumberedText text={text} language={languageOf(path)} />}
     </section>
   );
 }

@@ -15,10 +15,10 @@ export function Configuration({ experiment }: { experiment: Experiment }) {
           </a>
         }
       >
-        <NumberedText text={experiment.originalConfig} />
+        <NumberedText text={experiment.originalConfig} language="yaml" />
       </Panel>
       <Panel title="With all defaults">
-        <NumberedText text={JSON.stringify(experiment.config, undefined, 2)} />
+        <NumberedText text={JSON.stringify(experiment.config, undefined, 2)} language="json" />
       </Panel>
     </div>
   );

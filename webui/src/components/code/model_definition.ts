@@ -1,5 +1,5 @@
-import { get } from "../../../api/client";
-import { download } from "../../../components/forms/download";
+import { get } from "../../api/client";
+import { download } from "../forms/download";
 import { readTar, type TarEntry } from "./tar";
 
 /** The submitted files as a tar.gz. */
