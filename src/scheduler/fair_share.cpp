@@ -37,14 +37,6 @@ struct Member {
   Claim claim;
 };
 
-std::int64_t most_slots(const Queued& request) {
-  return request->slot_counts.empty() ? request.slots : request->slot_counts.back();
-}
-
-std::int64_t fewest_slots(const Queued& request) {
-  return request->slot_counts.empty() ? request.slots : request->slot_counts.front();
-}
-
 /// What the requests of a group ask for together.
 Member member_of(std::span<Queued> waiting, std::span<Queued> running) {
   Member member{.waiting = waiting, .running = running};
@@ -59,16 +51,16 @@ Member member_of(std::span<Queued> waiting, std::span<Queued> running) {
   claim.age = age(first);
   if (!waiting.empty()) claim.age = std::min(claim.age, age(waiting.front()));
   for (const auto& request : running) {
-    claim.demand += most_slots(request);
+    claim.demand += request->most_slots();
     member.active += request.slots;
     if (!request->releasing) member.staying += request.slots;
     if (request.preemptible)
-      claim.smallest = std::min<std::int64_t>(claim.smallest, fewest_slots(request));
+      claim.smallest = std::min<std::int64_t>(claim.smallest, request->fewest_slots());
     else
       claim.held += request.slots;
   }
   for (const auto& request : waiting) {
-    claim.demand += most_slots(request);
+    claim.demand += request->most_slots();
     claim.smallest = std::min<std::int64_t>(claim.smallest, request.slots);
   }
   claim.demand = std::max(std::min(claim.demand, claim.demand_max), claim.held);

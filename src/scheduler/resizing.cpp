@@ -41,7 +41,7 @@ class Shrinking {
       if (request.releasing) {
         pool_.give_back(request.held);
         if (has_choice(request)) returning_.push_back(&request);
-      } else if (is_resizable(request) && request.slots > request.slot_counts.front() &&
+      } else if (is_resizable(request) && request.slots > request.fewest_slots() &&
                  candidates_.size() < kConsideredMax) {
         candidates_.push_back(&request);
       }
@@ -67,8 +67,7 @@ class Shrinking {
     }
     for (const auto* request : added)
       if (std::ranges::find(returning_, request) != returning_.end())
-        plan_.resize.push_back(
-            {.allocation_id = request->allocation_id, .slots = request->slot_counts.front()});
+        plan_.resize.push_back({.allocation_id = request->allocation_id, .slots = request->fewest_slots()});
     first->why.reason = Why::Reason::BeingFreed;
     first->why.giving_way = static_cast<int>(returning_.size());
     return true;
@@ -95,8 +94,7 @@ class Shrinking {
     std::vector<std::vector<Share>> taken;
     bool all = true;
     for (const auto* request : line) {
-      auto shares =
-          pool_.place(on(*request, has_choice(*request) ? request->slot_counts.front() : request->slots));
+      auto shares = pool_.place(on(*request, request->fewest_slots()));
       all = all && shares.has_value();
       if (shares) taken.push_back(*std::move(shares));
     }

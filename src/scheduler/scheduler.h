@@ -75,6 +75,8 @@ struct Request {
   bool asked = false;         ///< … by an earlier plan, for others
   std::string reservation{};  ///< it may use agents that are reserved for it, besides those that are for all
   std::vector<Share> held{};  ///< what it holds while it runs; only policies that preempt look at it
+  int fewest_slots() const { return slot_counts.empty() ? slots : slot_counts.front(); }
+  int most_slots() const { return slot_counts.empty() ? slots : slot_counts.back(); }
   friend bool operator==(const Request&, const Request&) = default;
 };
 

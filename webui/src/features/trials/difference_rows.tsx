@@ -1,5 +1,4 @@
 import { usePolled } from "../../api/loadable";
-import { shortNumber } from "../../components/format";
 import { getEnvironment } from "./api";
 import { configurationRows, type Difference, differences } from "./compared";
 import { environmentSections } from "./environment";
@@ -42,7 +41,7 @@ function Section({ title, rows, same, columns }: { title: string; rows: readonly
           <th scope="row">{name}</th>
           {values.map((value, index) => (
             <td key={index} title={value}>
-              {value === undefined ? "–" : shortNumber(value)}
+              {value ?? "–"}
             </td>
           ))}
         </tr>
