@@ -77,8 +77,8 @@ async function together({ page, open, done }, { seeds }) {
 }
 
 /** What a call of the API with this body answers. */
-const call = (page, path, body) =>
-  page.evaluate(async ([to, what]) => (await fetch(`/api/v1/${to}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(what) })).json(), [path, body]);
+const call = (page, method, path, body) =>
+  page.evaluate(async ([how, to, what]) => (await fetch(`/api/v1/${to}`, { method: how, headers: { "Content-Type": "application/json" }, body: JSON.stringify(what) })).json(), [method, path, body]);
 
 async function inNotes({ page, open, done }, { seeds }) {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -87,8 +87,8 @@ async function inNotes({ page, open, done }, { seeds }) {
   const block = await page.evaluate(() => navigator.clipboard.readText());
   assert.equal(block, `\`\`\`chart\ntrials: ${seeds.join(", ")}\ngroup: lr\nband: std\n\`\`\`\n`);
 
-  const { workspace } = await call(page, "workspaces", { name: "written" });
-  const { project } = await call(page, `workspaces/${workspace.id}/projects`, { name: "report" });
+  const { workspace } = await call(page, "POST", "workspaces", { name: "written" });
+  const { project } = await call(page, "POST", `workspaces/${workspace.id}/projects`, { name: "report" });
   await open(`/det/projects/${project.id}/notes`);
   await page.getByRole("button", { name: "New note" }).click();
   await page.getByRole("button", { name: "Edit text of Note 1" }).click();
@@ -105,4 +105,5 @@ async function inNotes({ page, open, done }, { seeds }) {
   await note.getByRole("cell", { name: "0.5" }).waitFor();
   await note.getByText("“trials: none”: the IDs of trials are positive whole numbers.").waitFor();
   await done("notes are Markdown, with charts of what trials have reported");
+  await call(page, "DELETE", `workspaces/${workspace.id}`);
 }
