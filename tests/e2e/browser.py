@@ -29,7 +29,7 @@ def walk(cluster, facts, tmp_path, **environment):
         [node, WALK, cluster.url, tmp_path / "facts.json", pictures],
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=600,
         env=os.environ | {"CHROMIUM": chromium} | environment,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\npictures: {pictures}"
