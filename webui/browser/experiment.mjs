@@ -44,11 +44,12 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   assert.equal(await importance.getByLabel("Importance of several together").count(), 0);
   assert(await page.getByRole("region", { name: "Progress of the search" }).locator("progress").count() > 0);
   assert(await page.locator("svg circle.dot").count() >= search.trials);
-  await page.locator("svg.plot rect").first().waitFor();
+  await page.locator("svg.plot:not(.parallel) rect").first().waitFor();
   await page.getByRole("region", { name: `Distribution of ${metric}` }).getByRole("img", { name: `Of ${search.trials} trials` }).waitFor();
   await page.getByRole("combobox", { name: "Color by", exact: true }).selectOption("optimizer");
   await page.waitForURL(/colour=optimizer/);
   await isDrawn(page, page.getByRole("region", { name: "Learning curves" }).locator("figure.chart"));
+  await brushed({ page, done }, search.trials);
   await done("a search is shown as rungs, parallel coordinates, curves, dots, a distribution and a heat map");
 
   await tab("trials").click();
@@ -170,4 +171,25 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   assert.match(await text(page.getByRole("alert")), /999999999/);
   await page.getByRole("heading", { level: 1, name: "Experiment 999999999" }).waitFor();
   problems.splice(0, problems.length, ...problems.filter((problem) => !problem.includes("404")));
+}
+
+/** A part of an axis is selected with the pointer, kept in the address, and given up again. */
+async function brushed({ page, done }, trials) {
+  const axis = page.locator("svg.parallel rect.brushed").last();
+  await axis.scrollIntoViewIfNeeded();
+  const { x, y, width, height } = await axis.boundingBox();
+  await page.mouse.move(x + width / 2, y + height - 1);
+  await page.mouse.down();
+  await page.mouse.move(x + width / 2, y + height * 0.6, { steps: 5 });
+  await page.mouse.up();
+  await page.waitForURL(/brush=/);
+  const shown = page.getByText(new RegExp(`^\\d+ of ${trials} trials$`));
+  await shown.waitFor();
+  const count = await page.locator("svg.parallel path.hit").count();
+  assert(count > 0 && count < trials, `${count} of ${trials} trials are selected`);
+  await page.reload();
+  await shown.waitFor();
+  await done("parallel coordinates are narrowed down to a part of an axis");
+  await page.getByRole("button", { name: "Show all" }).click();
+  await page.waitForFunction((all) => document.querySelectorAll("svg.parallel path.hit").length === all, trials);
 }

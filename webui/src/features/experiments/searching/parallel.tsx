@@ -1,10 +1,11 @@
-import { useState } from "react";
+import { type PointerEvent, useState } from "react";
 import { useWidth } from "../../../components/charts/width";
 import { clipped } from "../../../components/charts/clip";
 import { formatNumber } from "../../../components/format";
 import { type Dimension, fraction, valueAt } from "../../../components/charts/hyperparameters";
 import { Panel } from "../../../components/parts";
-import { go } from "../../../components/address/route";
+import { go, useParameter } from "../../../components/address/route";
+import { type Brush, brushOf, type Brushes, brushText, isWithin, parseBrushes } from "./brush";
 import type { Picture } from "./picture";
 
 const height = 280;
@@ -25,7 +26,9 @@ const metricDimension = (metric: string, values: readonly number[]): Dimension =
 
 const yOf = (part: number) => bottom - part * (bottom - top);
 
-/** A line for each trial through its hyperparameters to its metric; click one to see the trial. */
+const partOf = (y: number) => (bottom - y) / (bottom - top);
+
+/** A line for each trial through its hyperparameters to its metric; click one to see the trial, drag along axes to see some. */
 export function ParallelCoordinates({ picture }: { picture: Picture }) {
   const { space, colours, metric } = picture;
   const [pointed, setPointed] = useState<number>();
@@ -35,39 +38,60 @@ export function ParallelCoordinates({ picture }: { picture: Picture }) {
   const gap = (width - 2 * margin) / Math.max(1, axes.length - 1);
   const x = (index: number) => margin + index * gap;
   const last = space.dimensions.length;
+  const [brushing, setBrushing] = useParameter("brush");
+  // While the pointer is down; then the address has it. Browsers take few changes of the address a second.
+  const [drawn, setDrawn] = useState<readonly [name: string, range: Brush]>();
+  const known = parseBrushes(brushing);
+  const brushes: Brushes = drawn === undefined ? known : new Map([...known, drawn]);
+  const brush = (name: string, range?: Brush) => {
+    const rest = [...known].filter(([other]) => other !== name);
+    setDrawn(undefined);
+    setBrushing(brushText(new Map(range === undefined ? rest : [...rest, [name, range]])));
+  };
+  const partsOf = (values: readonly (number | undefined)[]) =>
+    new Map(axes.map((axis, i) => [axis.name, values[i] === undefined ? undefined : fraction(axis, values[i])]));
   const lines = space.points.map(({ trialId, values, metric: value }, index) => ({
     trialId,
+    within: isWithin(brushes, partsOf([...values, value])),
     colour: colours[index] ?? "currentColor",
     // Where a trial lacks a hyperparameter, its line passes by below the axis.
     path: [...values, value]
       .map((v, i) => `${i === 0 ? "M" : "L"}${x(i)} ${v === undefined ? height - 6 : yOf(fraction(axes[i] as Dimension, v)).toFixed(1)}`)
       .join(""),
   }));
+  const kept = lines.filter(({ within }) => within);
   const shown = space.points.find(({ trialId }) => trialId === pointed);
   return (
     <Panel
       title="Parallel coordinates"
       tools={
-        <span className="quiet" aria-live="polite">
-          {shown
+        <>
+          {brushes.size > 0 && (
+            <button type="button" onClick={() => setBrushing("")}>
+              Show all
+            </button>
+          )}
+          <span className="quiet" aria-live="polite">
+            {shown
             ? `Trial ${shown.trialId}: ${shown.texts.map((text, i) => `${space.dimensions[i]?.name} ${short(text)}`).join(", ")}, ${metric} ${formatNumber(shown.metric)}`
-            : "Blue lines are the best trials"}
-        </span>
+            : brushes.size > 0 ? `${kept.length} of ${lines.length} trials` : "Blue lines are the best trials. Drag along an axis to select a part"}
+          </span>
+        </>
       }
     >
       <div className="table" ref={box}>
         <svg className="plot parallel" viewBox={`0 0 ${width} ${height}`} width={width} role="img" aria-label={`${space.points.length} trials over ${last} hyperparameters`}>
-          {lines.map(({ trialId, colour, path }) => (
+          {lines.map(({ trialId, colour, path, within }) => (
             <path
               key={trialId}
               d={path}
               fill="none"
               stroke={colour}
               strokeWidth={trialId === pointed ? 3 : 1.3}
-              strokeOpacity={pointed === undefined ? 0.75 : trialId === pointed ? 1 : 0.15}
+              strokeOpacity={!within ? 0.06 : pointed === undefined ? 0.75 : trialId === pointed ? 1 : 0.15}
             />
           ))}
-          {lines.map(({ trialId, path }) => (
+          {kept.map(({ trialId, path }) => (
             <path
               key={trialId}
               className="hit"
@@ -88,6 +112,9 @@ export function ParallelCoordinates({ picture }: { picture: Picture }) {
               room={Math.min(gap, 2 * margin) - 10}
               strong={index === last}
               lacks={index < last && space.points.some(({ values }) => values[index] === undefined)}
+              brush={brushes.get(dimension.name)}
+              onDraw={(range) => setDrawn([dimension.name, range])}
+              onBrush={(range) => brush(dimension.name, range)}
             />
           ))}
         </svg>
@@ -103,11 +130,40 @@ interface AxisProps {
   readonly strong: boolean;
   /** Some trials have no value here. */
   readonly lacks: boolean;
+  readonly brush: Brush | undefined;
+  readonly onDraw: (brush: Brush) => void;
+  readonly onBrush: (brush?: Brush) => void;
 }
 
-function AxisLine({ dimension, x, room, strong, lacks }: AxisProps) {
+const brushWidth = 18;
+
+function AxisLine({ dimension, x, room, strong, lacks, brush, onDraw, onBrush }: AxisProps) {
+  const [start, setStart] = useState<number>();
+  const at = ({ currentTarget, clientY }: PointerEvent<SVGRectElement>) => partOf(clientY - (currentTarget.ownerSVGElement?.getBoundingClientRect().top ?? 0));
   return (
     <g>
+      {brush !== undefined && <rect className="brush" x={x - brushWidth / 2} width={brushWidth} y={yOf(brush.to)} height={Math.max(2, yOf(brush.from) - yOf(brush.to))} rx={3} />}
+      <rect
+        className="brushed"
+        x={x - brushWidth / 2}
+        width={brushWidth}
+        y={top}
+        height={bottom - top}
+        fill="transparent"
+        onPointerDown={(event) => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          setStart(at(event));
+          onDraw(brushOf(at(event), at(event)));
+        }}
+        onPointerMove={(event) => start !== undefined && onDraw(brushOf(start, at(event)))}
+        onPointerUp={(event) => {
+          if (start !== undefined) onBrush(brushOf(start, at(event)));
+          setStart(undefined);
+        }}
+        onDoubleClick={() => onBrush()}
+      >
+        <title>{`Select a part of ${dimension.name}; double-click to select all`}</title>
+      </rect>
       <line className="axis" x1={x} x2={x} y1={top} y2={bottom} />
       <text x={x} y={14} textAnchor="middle" fontWeight={strong ? 700 : 600}>
         {clipped(dimension.name, room)}
