@@ -150,7 +150,8 @@ def test_a_standby_sends_programs_and_browsers_to_the_leader(pair):
 
 def test_a_page_that_is_open_follows_the_leader(pair, noisy, tmp_path):
     cluster = pair("browser")
-    experiment = cluster.create(noisy, "--config", "hyperparameters.seconds_per_batch=0.1")
+    settings = ("hyperparameters.seconds_per_batch=0.1", "searcher.max_length.batches=5000")
+    experiment = cluster.create(noisy, *(part for one in settings for part in ("--config", one)))
     wait_until(lambda: cluster.losses(experiment), "a report")
     first = cluster.masters[0].process
     leader, standby = (f"http://127.0.0.1:{port}" for port in cluster.ports)
