@@ -67,6 +67,17 @@ test("who leaves hears nothing, and the last one ends the stream", async () => {
   expect([it.open(), it.changes.works(), heard]).toEqual([0, false, []]);
 });
 
+test("when the stream breaks, all that relied on it are told once, for the master may be gone", async () => {
+  const it = master();
+  const heard: string[] = [];
+  it.changes.on(["trial 7"], () => heard.push(`chart, works: ${it.changes.works()}`));
+  it.changes.on(["experiment 2"], () => heard.push(`head, works: ${it.changes.works()}`));
+  await vi.advanceTimersByTimeAsync(100);
+  it.fail();
+  await vi.advanceTimersByTimeAsync(10);
+  expect(heard).toEqual(["head, works: false", "chart, works: false"]);
+});
+
 test("a hidden page has no stream, and one again when it is seen", async () => {
   const it = master();
   it.changes.on(["experiments"], () => undefined);

@@ -89,7 +89,10 @@ export class Changes {
     } catch (cause) {
       if (!visible.signal.aborted) throw cause;
     } finally {
+      const broke = this.begun && !visible.signal.aborted;
       this.begun = false;
+      // Parts that relied on it ask at once: the master may be gone, and another one lead.
+      if (broke) this.tell(topics);
       clearInterval(renewal);
       this.place.release();
       document.removeEventListener("visibilitychange", hide);
