@@ -64,7 +64,7 @@ def times_of(server: Platform, path: str, seconds: float) -> list[float]:
 
 
 def times_of_a_loop(seconds: float) -> list[float]:
-    """Milliseconds that this process takes for a computation of about 10 ms."""
+    """Milliseconds that this process takes for a computation of about 5 ms."""
     times: list[float] = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
