@@ -4,7 +4,7 @@ import pytest
 from cluster import HERE, kill_process, wait_until
 from cxx import needs_det_trial, running
 
-HEAVY = HERE / "models" / "heavy"
+HELD = HERE / "models" / "held"
 
 
 def drafts(storage):
@@ -25,13 +25,16 @@ def cluster(tmp_path, compiled):
 @pytest.mark.parametrize("config", ["const.yaml", "script.yaml", pytest.param("cxx.yaml", marks=needs_det_trial)])
 def test_what_a_killed_trial_saved_and_never_reported_goes_with_the_end_of_its_experiment(cluster, config):
     storage = cluster.directory / "checkpoints"
-    id = cluster.create(HEAVY, config=config)
+    storage.mkdir(exist_ok=True)
+    (storage / "hold").touch()
+    id = cluster.create(HELD, config=config)
 
     # A trial in C++ is compiled first.
-    (half,) = wait_until(lambda: drafts(storage), "a save that has begun", seconds=400, pause=0.002)
+    (half,) = wait_until(lambda: drafts(storage), "a save that has begun", seconds=400)
     kill_process(cluster.shims()[0]["taskPid"])  # in the middle of its save
-    (draft,) = wait_until(lambda: drafts(storage) - {half}, "the save of the next run", pause=0.002)
+    (draft,) = wait_until(lambda: drafts(storage) - {half}, "the save of the next run")
     cluster.master.kill()  # so that nobody hears the report
+    (storage / "hold").unlink()
     wait_until((storage / uuid_of(draft)).exists, "a checkpoint that is saved as a whole")
     kill_process(cluster.shims()[0]["taskPid"])
     cluster.start_master()

@@ -1,6 +1,7 @@
-"""A tiny model whose checkpoints are large: saving one takes long enough to be disturbed."""
+"""A tiny model whose saves wait, half done, while a file `hold` lies beside the checkpoints."""
 
 import pathlib
+import time
 from typing import Any, Dict
 
 import torch
@@ -9,23 +10,20 @@ from torch import nn
 from determined.pytorch import DataLoader, PyTorchCallback, PyTorchTrial, PyTorchTrialContext
 
 
-class Ballast(PyTorchCallback):
-    def __init__(self, size: int) -> None:
-        self.size = size
-
+class Hold(PyTorchCallback):
     def on_checkpoint_write_end(self, checkpoint_dir: str) -> None:
-        with (pathlib.Path(checkpoint_dir) / "ballast").open("wb") as file:
-            file.truncate(self.size)
+        while (pathlib.Path(checkpoint_dir).parent / "hold").exists():
+            time.sleep(0.01)
 
 
-class HeavyTrial(PyTorchTrial):
+class HeldTrial(PyTorchTrial):
     def __init__(self, context: PyTorchTrialContext) -> None:
         self.context = context
         self.model = context.wrap_model(nn.Linear(1, 1))
         self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.01))
 
     def build_callbacks(self) -> Dict[str, PyTorchCallback]:
-        return {"ballast": Ballast(self.context.get_hparam("ballast_bytes"))}
+        return {"hold": Hold()}
 
     def build_training_data_loader(self) -> DataLoader:
         return DataLoader(torch.linspace(-1, 1, 16).reshape(16, 1), batch_size=4)

@@ -1,8 +1,9 @@
 // The twin of model_def.py.
 #include <det/pytorch.h>
 
+#include <chrono>
 #include <filesystem>
-#include <fstream>
+#include <thread>
 
 struct Line {
   torch::data::Example<> get(std::size_t index, at::Generator) const {
@@ -12,26 +13,22 @@ struct Line {
   std::size_t size() const { return 16; }
 };
 
-class Ballast final : public det::pytorch::Callback {
+class Hold final : public det::pytorch::Callback {
  public:
-  explicit Ballast(std::int64_t size) : size_(size) {}
   void on_checkpoint_write_end(const std::filesystem::path& directory) override {
-    std::ofstream(directory / "ballast").close();
-    std::filesystem::resize_file(directory / "ballast", static_cast<std::uintmax_t>(size_));
+    while (std::filesystem::exists(directory.parent_path() / "hold"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-
- private:
-  std::int64_t size_;
 };
 
-class HeavyTrial final : public det::pytorch::PyTorchTrial<> {
+class HeldTrial final : public det::pytorch::PyTorchTrial<> {
  public:
-  explicit HeavyTrial(TrialContext& trial_context) : PyTorchTrial(trial_context) {
+  explicit HeldTrial(TrialContext& trial_context) : PyTorchTrial(trial_context) {
     model_ = context.wrap_model(torch::nn::Linear(1, 1));
     optimizer_ = context.wrap_optimizer(torch::optim::SGD(model_->parameters(), 0.01));
   }
   det::pytorch::Callbacks build_callbacks() override {
-    return {{"ballast", std::make_shared<Ballast>(context.get_hparam<std::int64_t>("ballast_bytes"))}};
+    return {{"hold", std::make_shared<Hold>()}};
   }
   DataLoader<> build_training_data_loader() override { return DataLoader<>(Line(), {.batch_size = 4}); }
   DataLoader<> build_validation_data_loader() override { return DataLoader<>(Line(), {.batch_size = 4}); }
@@ -51,4 +48,4 @@ class HeavyTrial final : public det::pytorch::PyTorchTrial<> {
   std::shared_ptr<torch::optim::SGD> optimizer_;
 };
 
-DET_TRIAL(HeavyTrial)
+DET_TRIAL(HeldTrial)
