@@ -27,9 +27,7 @@ class HeldTrial final : public det::pytorch::PyTorchTrial<> {
     model_ = context.wrap_model(torch::nn::Linear(1, 1));
     optimizer_ = context.wrap_optimizer(torch::optim::SGD(model_->parameters(), 0.01));
   }
-  det::pytorch::Callbacks build_callbacks() override {
-    return {{"hold", std::make_shared<Hold>()}};
-  }
+  det::pytorch::Callbacks build_callbacks() override { return {{"hold", std::make_shared<Hold>()}}; }
   DataLoader<> build_training_data_loader() override { return DataLoader<>(Line(), {.batch_size = 4}); }
   DataLoader<> build_validation_data_loader() override { return DataLoader<>(Line(), {.batch_size = 4}); }
 
