@@ -76,6 +76,8 @@ TEST_F(ApiDocument, OnlyWhatIsFreeFormByNatureIsFreeFormInIt) {
       "CheckpointTraining.hparams", "Experiment.hyperparameters", "ParetoPoint.hparams",
       "Run.hyperparameters", "SampleTrial.hparams", "SnapshotTrial.hparams", "Trial.hparams",
       "UnmanagedCreateRequest.hparams",
+      // What a row has in any column.
+      "ExperimentGroup.value", "FindRequest.groupValue",
       // Metrics.
       "Metrics.avgMetrics", "Metrics.batchMetrics", "MetricsReport.metrics", "Point.values",
       "ReportedMetrics.avgMetrics", "ReportedMetrics.batchMetrics", "Run.summaryMetrics",

@@ -52,6 +52,7 @@ void add_all_routes(http::Router& router, Services& services) {
   add_bulk_routes(router, services);
   add_change_routes(router, services);
   add_find_routes(router, services);
+  add_grouping_routes(router, services);
   add_empty_routes(router, services);
   add_profiler_routes(router, services);
   add_token_routes(router, services);

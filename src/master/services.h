@@ -170,6 +170,7 @@ void add_file_tree_routes(http::Router& router, Services& s);
 void add_bulk_routes(http::Router& router, Services& s);
 void add_change_routes(http::Router& router, Services& s);
 void add_find_routes(http::Router& router, Services& s);
+void add_grouping_routes(http::Router& router, Services& s);
 void add_token_routes(http::Router& router, Services& s);
 void add_usage_routes(http::Router& router, Services& s);
 void add_job_routes(http::Router& router, Services& s);

@@ -54,11 +54,11 @@ export async function list({ page, open, path, text, done, expectRefusals }, { s
   await only(long.id).waitFor({ state: "detached" });
   await done("an expression filters by hyperparameter and state, and is completed while one types");
 
-  await page.getByRole("button", { name: "Columns" }).click();
+  await page.getByRole("button", { name: "Columns", exact: true }).click();
   await page.getByRole("checkbox", { name: "dropout" }).check();
   await page.getByRole("checkbox", { name: "validation_loss, min" }).check();
   await page.keyboard.press("Escape");
-  await page.getByRole("columnheader", { name: "validation_loss, min" }).getByRole("button").click();
+  await page.getByRole("button", { name: "validation_loss, min", exact: true }).click();
   await page.waitForURL(/sort=validation.validation_loss.min/);
   const cell = async (title) => {
     const titles = await page.locator("table[aria-label=Experiments] thead th").allInnerTexts();
@@ -92,11 +92,11 @@ export async function list({ page, open, path, text, done, expectRefusals }, { s
   await done("what is wrong with an expression is said");
   const ids = async () => (await rows.locator("td:nth-child(2)").allInnerTexts()).map(Number);
   assert.deepEqual(await ids(), (await ids()).toSorted((a, b) => b - a), "newest first");
-  await page.getByRole("button", { name: "ID" }).click();
+  await page.getByRole("button", { name: "ID", exact: true }).click();
   await page.waitForURL(/sort=id/);
   await page.waitForFunction(() => document.querySelector("table[aria-label=Experiments] tbody tr td:nth-child(2)").innerText === "1");
-  assert.equal(await page.locator("th[aria-sort=ascending]").innerText(), "ID ↑");
-  await page.getByRole("button", { name: "Columns" }).click();
+  assert.equal(await page.locator("th[aria-sort=ascending] .sort").innerText(), "ID ↑");
+  await page.getByRole("button", { name: "Columns", exact: true }).click();
   await page.getByRole("checkbox", { name: "Description" }).check();
   await page.getByRole("columnheader", { name: "Description" }).waitFor();
   await page.getByRole("checkbox", { name: "Description" }).uncheck();
@@ -105,6 +105,62 @@ export async function list({ page, open, path, text, done, expectRefusals }, { s
   await page.waitForURL(/state=completed/);
   await only(long.id).waitFor({ state: "detached" });
   await done("it is sorted by the master, filtered by state, and shows the columns that one wants");
+
+  await open("/det/experiments");
+  await shows(all);
+  const titles = () => page.locator("table[aria-label=Experiments] thead .head > .ellipsis").allInnerTexts();
+  const menu = async (column, item) => {
+    await page.getByRole("columnheader", { name: column }).first().hover();
+    await page.getByRole("button", { name: `Column ${column}`, exact: true }).click();
+    await page.getByRole("button", { name: item, exact: true }).click();
+  };
+  const [, , third, fourth] = await titles();
+  await page.locator("th", { hasText: fourth }).dragTo(page.locator("th", { hasText: third }));
+  await page.waitForURL(/columns=/);
+  assert.deepEqual((await titles()).slice(2, 4), [fourth, third], "dragged to another place");
+  await menu("Trials", "Move left");
+  await page.keyboard.press("Escape");
+  await page.waitForURL(/trials%2Cprogress|trials,progress/);
+  const widthOf = async (title) => (await page.locator("th", { hasText: title }).boundingBox()).width;
+  const before = await widthOf("Searcher");
+  const edge = await page.locator("th", { hasText: "Searcher" }).locator(".edge").boundingBox();
+  await page.mouse.move(edge.x + 3, edge.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(edge.x + 63, edge.y + 10, { steps: 4 });
+  await page.mouse.up();
+  assert(Math.abs((await widthOf("Searcher")) - before - 60) <= 2, `${before} wide, then ${await widthOf("Searcher")}`);
+  await menu("Trials", "Pin");
+  await page.waitForURL((url) => url.searchParams.get("columns")?.startsWith("id,name,trials|"));
+  await menu("Labels", "Hide");
+  assert(!(await titles()).includes("Labels"));
+  const address1 = page.url();
+  await page.reload();
+  await shows(all);
+  assert.deepEqual([page.url(), (await titles()).slice(0, 3)], [address1, ["ID ↓", "Name", "Trials"]]);
+  await page.evaluate(() => localStorage.removeItem("experiment columns"));
+  await done("columns are moved, resized, pinned and hidden by mouse and menu, and the address keeps it");
+
+  await open("/det/experiments");
+  await shows(all);
+  await page.getByRole("combobox", { name: "Group by" }).focus();
+  await page.waitForFunction(() => [...document.querySelectorAll("option")].some(({ value }) => value === "hp.dropout"));
+  await page.getByRole("combobox", { name: "Group by" }).selectOption("searcher");
+  const group = (name) => page.locator("tr.group", { hasText: name });
+  await group("single").waitFor();
+  const single = Number((await group("single").locator("button .quiet").innerText()).trim());
+  assert(single >= 2 && single < all, `${single} with one trial`);
+  await shows(await page.locator("tr.group").count());
+  assert.match(await group("single").innerText(), /running|completed/, "the states of a group");
+  await group("single").getByRole("button").click();
+  await page.waitForFunction((n) => document.querySelectorAll("tbody tr[aria-rowindex]:not([aria-busy])").length === n, single);
+  await page.getByRole("checkbox", { name: `Select experiment ${long.id}` }).check();
+  await page.getByText("1 selected").waitFor();
+  await page.getByRole("button", { name: "Clear selection" }).click();
+  await page.reload();
+  await page.waitForFunction((n) => document.querySelectorAll("tbody tr[aria-rowindex]:not([aria-busy])").length === n, single);
+  await group("single").getByRole("button").click();
+  await only(long.id).waitFor({ state: "detached" });
+  await done("experiments are grouped by a column, with states and sums of each group; the address keeps what is open");
 
   await open("/det/experiments");
   await shows(all);

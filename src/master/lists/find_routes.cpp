@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "det/master/lists/expression.h"
-#include "det/master/lists/filter.h"
+#include "det/master/lists/columns.h"
 #include "det/master/lists/find.h"
-#include "det/master/lists/narrow.h"
+#include "det/master/lists/wanted.h"
 #include "det/master/objects.h"
 #include "det/master/rights/rights.h"
 #include "det/master/services.h"
@@ -19,13 +18,6 @@ using http::Context;
 using http::Doc;
 using http::Verb;
 
-struct FindRequest {
-  std::optional<std::int64_t> project_id;
-  std::int32_t offset = 0, limit = 0;
-  std::string sort, filter;
-  std::string query;  ///< an expression; what matches it and `filter` is found
-};
-BOOST_DESCRIBE_STRUCT(FindRequest, (), (project_id, offset, limit, sort, filter, query))
 struct FoundExperiment {
   std::optional<api::Trial> best_trial;
   api::Experiment experiment;
@@ -77,203 +69,20 @@ struct FoundRunsReply {
 };
 BOOST_DESCRIBE_STRUCT(FoundRunsReply, (), (runs, pagination))
 
-/// The member at "a.b.c" of nested objects; a member whose own name has dots is found, too.
-json::value at_path(const json::object& o, std::string_view path) {
-  if (const auto* whole = o.if_contains(path)) return *whole;
-  for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.', dot + 1)) {
-    const auto* inner = o.if_contains(path.substr(0, dot));
-    if (inner == nullptr || !inner->is_object()) continue;
-    if (auto found = at_path(inner->get_object(), path.substr(dot + 1)); !found.is_null()) return found;
-  }
-  return nullptr;
-}
-
-/// A hyperparameter of an experiment that has no best trial: of a constant its value; null for a range.
-json::value constant(const json::object& hparams, std::string_view path) {
-  auto found = at_path(hparams, path);
-  if (!found.is_object()) return found;
-  const auto* value = found.get_object().if_contains("val");
-  return value == nullptr ? json::value() : *value;
-}
-
-/// "validation.loss.last" in summary metrics; null for a column of another kind.
-json::value metric(const json::object& summary, const std::string& column) {
-  const auto dot = column.find('.'), last = column.rfind('.');
-  if (dot == std::string::npos || last == dot) return nullptr;
-  auto group = column.substr(0, dot);
-  if (group == "training") group = "avg_metrics";
-  if (group == "validation") group = "validation_metrics";
-  const auto* metrics = summary.if_contains(group);
-  if (metrics == nullptr || !metrics->is_object()) return nullptr;
-  const auto* found = metrics->get_object().if_contains(column.substr(dot + 1, last - dot - 1));
-  if (found == nullptr || !found->is_object()) return nullptr;
-  const auto* value = found->get_object().if_contains(column.substr(last + 1));
-  return value == nullptr ? json::value() : *value;
-}
-
-/// The columns that an experiment and a run have in common, under either's names.
-json::value plain_column(const api::Experiment& e, const std::string& name) {
-  static const std::map<std::string, std::function<json::value(const api::Experiment&)>> kColumns = {
-      {"id", [](const auto& x) { return json::value(x.id.value()); }},
-      {"name", [](const auto& x) { return json::value(x.name); }},
-      {"description", [](const auto& x) { return json::value(x.description); }},
-      {"tags", [](const auto& x) { return json::to_json(x.labels); }},
-      {"forkedFrom",
-       [](const auto& x) { return x.forked_from ? json::value(x.forked_from->value()) : json::value(); }},
-      {"startTime", [](const auto& x) { return json::value(to_rfc3339(x.start_time)); }},
-      {"endTime",
-       [](const auto& x) { return x.end_time ? json::value(to_rfc3339(*x.end_time)) : json::value(); }},
-      {"duration", [](const auto& x) { return x.duration ? json::value(*x.duration) : json::value(); }},
-      {"numTrials", [](const auto& x) { return json::value(x.num_trials); }},
-      {"searcherType", [](const auto& x) { return json::value(x.searcher_type); }},
-      {"searcherMetric", [](const auto& x) { return json::value(x.searcher_metric); }},
-      {"searcherMetricsVal",
-       [](const auto& x) {
-         return x.best_trial_searcher_metric ? json::value(*x.best_trial_searcher_metric) : json::value();
-       }},
-      {"user", [](const auto& x) { return json::value(x.username); }},
-      {"state", [](const auto& x) { return json::value(x.state.substr(std::string_view("STATE_").size())); }},
-      {"resourcePool", [](const auto& x) { return json::value(x.resource_pool); }},
-      {"checkpointSize", [](const auto& x) { return json::value(x.checkpoint_size); }},
-      {"checkpointCount", [](const auto& x) { return json::value(x.checkpoint_count); }},
-      {"progress", [](const auto& x) { return json::value(x.progress); }},
-      {"projectId", [](const auto& x) { return json::value(x.project_id); }},
-      {"archived", [](const auto& x) { return json::value(x.archived ? "true" : "false"); }},
-      {"externalExperimentId",
-       [](const auto& x) {
-         return x.external_experiment_id ? json::value(*x.external_experiment_id) : json::value();
-       }},
-  };
-  const auto found = kColumns.find(name);
-  return found == kColumns.end() ? json::value() : found->second(e);
-}
-
-struct Wanted {
-  Filter filter;
-  std::vector<SortKey> sort;
-
-  bool any_column(const std::function<bool(const std::string&)>& is) const {
-    return filter.root.any_column(is) || std::ranges::any_of(sort, is, &SortKey::column);
-  }
-  bool needs_hyperparameters() const {
-    return any_column([](const std::string& column) { return column.starts_with("hp."); });
-  }
-  bool needs_metrics() const {
-    return any_column([](const std::string& column) {
-      return !column.starts_with("hp.") && column.find('.') != std::string::npos;
-    });
-  }
-};
-Result<Wanted> parse(Services& s, const std::any& principal, const FindRequest& request) {
-  Wanted wanted;
-  DET_TRY(wanted.filter, parse_filter(request.filter));
-  DET_TRY(wanted.sort, parse_sort(request.sort));
-  if (request.limit < -1 || request.limit > 100'000)
-    return invalid_argument("limit is {}; it must be from 0 to 100000", request.limit);
-  if (request.query.empty()) return wanted;
-  DET_TRY(const auto user, require_user(principal));
-  DET_TRY(auto typed, parse_expression(request.query, {.me = user.username, .now = s.ledger.now()}));
-  if (typed.any_column([](const std::string& column) { return column == "archived"; }))
-    wanted.filter.show_archived = true;
-  wanted.filter.root = {.join = Condition::Join::And,
-                        .children = {std::move(wanted.filter.root), std::move(typed)}};
-  return wanted;
-}
-
-/// Indices of the rows that match, in the order wanted; ties by index.
-std::vector<std::size_t> select(const std::vector<Row>& rows, const Wanted& wanted) {
-  std::vector<std::size_t> chosen;
-  std::vector<std::vector<json::value>> keys(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!matches(wanted.filter.root, rows[i])) continue;
-    for (const auto& key : wanted.sort) keys[i].push_back(rows[i](key.column));
-    chosen.push_back(i);
-  }
-  std::stable_sort(chosen.begin(), chosen.end(), [&](auto a, auto b) {
-    for (std::size_t k = 0; k < wanted.sort.size(); ++k) {
-      if (before(keys[a][k], keys[b][k], wanted.sort[k].descending)) return true;
-      if (before(keys[b][k], keys[a][k], wanted.sort[k].descending)) return false;
-    }
-    return false;
-  });
-  return chosen;
-}
-
-/// The experiments of the project that may match, the newest first, as the strand shows them.
-asio::awaitable<std::vector<api::Experiment>> experiments_of(Services& s, const std::any& principal,
-                                                             std::optional<std::int64_t> project,
-                                                             const Filter& filter, bool runs) {
-  auto query = narrowed(s, filter.root, runs);
-  query.project_id = project;
-  query.projects = Sight(s, principal, access::Permission::ViewExperimentMetadata).projects();
-  if (!filter.show_archived) query.archived = false;
-  query.page.descending = true;
-  auto read = [&s, query] { return s.store.list_experiments(query); };
-  const auto found = co_await offload(s, std::move(read));
-  std::vector<api::Experiment> experiments;
-  for (const auto& summary : found.experiments) experiments.push_back(to_api(s, summary));
-  co_return experiments;
-}
-
 std::vector<ExperimentId> experiment_ids(std::span<const api::Experiment> experiments) {
   std::vector<ExperimentId> ids;
   for (const auto& e : experiments) ids.push_back(e.id);
   return ids;
 }
 
-std::vector<TrialId> best_trials(std::span<const api::Experiment> experiments) {
-  std::vector<TrialId> trials;
-  for (const auto& e : experiments)
-    if (e.best_trial_id) trials.push_back(*e.best_trial_id);
-  return trials;
-}
-
-/// What the columns of experiments need beside their summaries, read for all of them at once.
-class Details {
- public:
-  Details(store::Store& store, std::span<const api::Experiment> experiments, const Wanted& wanted) {
-    const auto best = best_trials(experiments);
-    if (wanted.needs_metrics()) metrics_ = store.summaries(best);
-    if (!wanted.needs_hyperparameters()) return;
-    for (auto& trial : store.trials(best)) drawn_.emplace(trial.id, std::move(trial.hparams));
-    std::vector<ExperimentId> others;
-    for (const auto& e : experiments)
-      if (!e.best_trial_id) others.push_back(e.id);
-    for (auto& [id, record] : store.experiments(others))
-      if (auto* found = record.config.if_contains("hyperparameters"); found != nullptr && found->is_object())
-        configured_.emplace(id, std::move(found->get_object()));
-  }
-
-  json::value column(const api::Experiment& e, const std::string& name) const {
-    if (name.find('.') == std::string::npos) return plain_column(e, name);
-    const auto path = std::string_view(name).substr(std::string_view("hp.").size());
-    if (!e.best_trial_id) {
-      const auto found = configured_.find(e.id);
-      return found == configured_.end() || !name.starts_with("hp.") ? json::value()
-                                                                    : constant(found->second, path);
-    }
-    const auto& of_trials = name.starts_with("hp.") ? drawn_ : metrics_;
-    const auto found = of_trials.find(*e.best_trial_id);
-    if (found == of_trials.end()) return nullptr;
-    return name.starts_with("hp.") ? at_path(found->second, path) : metric(found->second, name);
-  }
-
- private:
-  std::map<TrialId, json::object> drawn_, metrics_;  ///< of best trials
-  std::map<ExperimentId, json::object> configured_;
-};
-
 asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any principal,
                                                            FindRequest request) {
-  const auto wanted = parse(s, principal, request);
+  const auto wanted = parse_wanted(s, principal, request);
   if (!wanted) co_return tl::unexpected(wanted.error());
   auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter, false);
   auto read = [&s, &experiments, &wanted] {
     const Details details(s.store, experiments, *wanted);
-    std::vector<Row> rows;
-    for (const auto& e : experiments)
-      rows.emplace_back([&](const std::string& column) { return details.column(e, column); });
-    return select(rows, *wanted);
+    return select(details.rows(experiments), *wanted);
   };
   const auto chosen = co_await offload(s, std::move(read));
   const auto span = page_of(chosen.size(), request.offset, request.limit);
@@ -305,28 +114,6 @@ struct Candidate {
   const api::Experiment* experiment = nullptr;
   experiment::TrialRecord trial;
 };
-
-/// A run's own columns, then those of its experiment.
-json::value run_column(const Candidate& c, const std::string& name) {
-  if (name == "id") return c.trial.id.value();
-  if (name == "experimentId") return c.experiment->id.value();
-  if (name == "experimentName") return boost::json::string(c.experiment->name);
-  if (name == "experimentDescription") return boost::json::string(c.experiment->description);
-  if (name == "experimentProgress") return c.experiment->progress;
-  if (name == "state") {
-    const bool active = c.trial.state == experiment::State::Active;
-    const auto state = active ? run_state(c.experiment->state) : name_of(c.trial.state);
-    return boost::json::string(state.substr(std::string_view("STATE_").size()));
-  }
-  if (name == "startTime") return boost::json::string(to_rfc3339(c.trial.start_time));
-  if (name == "endTime") return c.trial.end_time ? json::value(to_rfc3339(*c.trial.end_time)) : json::value();
-  if (name == "duration")
-    return c.trial.end_time ? json::value((*c.trial.end_time - c.trial.start_time) / kSecond) : json::value();
-  if (name == "searcherMetricsVal")
-    return c.trial.best_metric ? json::value(*c.trial.best_metric) : json::value();
-  if (name == "isExpMultitrial") return boost::json::string(c.experiment->num_trials > 1 ? "true" : "false");
-  return plain_column(*c.experiment, name);
-}
 
 Run to_run(const api::Experiment& e, const api::Trial& t) {
   Run run{.id = t.id,
@@ -364,7 +151,7 @@ Run to_run(const api::Experiment& e, const api::Trial& t) {
 }
 
 asio::awaitable<Result<FoundRunsReply>> find_runs(Services& s, std::any principal, FindRequest request) {
-  const auto wanted = parse(s, principal, request);
+  const auto wanted = parse_wanted(s, principal, request);
   if (!wanted) co_return tl::unexpected(wanted.error());
   const auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter, true);
   std::vector<Candidate> candidates;
@@ -380,7 +167,8 @@ asio::awaitable<Result<FoundRunsReply>> find_runs(Services& s, std::any principa
       const auto summary = std::move(summaries[c.trial.id]);
       rows.emplace_back([&c, summary](const std::string& column) {
         if (column.starts_with("hp.")) return at_path(c.trial.hparams, std::string_view(column).substr(3));
-        return column.find('.') == std::string::npos ? run_column(c, column) : metric(summary, column);
+        return column.find('.') == std::string::npos ? run_column(*c.experiment, c.trial, column)
+                                                     : metric_column(summary, column);
       });
     }
     return select(rows, *wanted);

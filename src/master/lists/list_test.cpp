@@ -117,6 +117,39 @@ TEST_F(ListTest, ExperimentsAndRunsAreFoundByAnExpression) {
   EXPECT_EQ(all.at("experiment").at("hyperparameters").at("global_batch_size").at("val"), 8);
 }
 
+TEST_F(ListTest, ExperimentsAreGroupedByAColumnAndAGroupIsListed) {
+  const auto a = submit("labels: [vision]\n"), b = submit("labels: [language]\n"),
+             c = submit("labels: [vision]\n");
+  const auto groups = [&](const json::value& request) {
+    return call(user_, "POST", "/api/v1/experiments-groups", request);
+  };
+  const auto answer =
+      groups({{"groupBy", "tags"}, {"sort", "id=desc"}, {"columns", {"numTrials", "id", "name"}}});
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  const auto& found = answer.body.at("groups").get_array();
+  ASSERT_EQ(found.size(), 2u) << answer.text;
+  EXPECT_EQ(found[0].at("value"), json::value(boost::json::array{"vision"}));
+  EXPECT_EQ(found[0].at("count"), 2);
+  ASSERT_EQ(found[0].at("aggregates").get_array().size(), 2u) << "a name is no number";
+  EXPECT_EQ(found[0].at("aggregates").at(1).at("max").to_number<std::int64_t>(), c);
+  const auto listed = [&](const json::value& value) {
+    const json::value request{{"groupBy", "tags"}, {"groupValue", value}, {"sort", "id=asc"}};
+    Ids ids;
+    const auto reply = call(user_, "POST", "/api/v1/experiments-search", request);
+    for (const auto& item : reply.body.at("experiments").get_array())
+      ids.push_back(*json::to_int64(item.at("experiment").at("id")));
+    return ids;
+  };
+  EXPECT_EQ(listed(found[0].at("value")), (Ids{a, c}));
+  EXPECT_EQ(listed(found[1].at("value")), Ids{b});
+  const auto by_batch = groups({{"groupBy", "hp.global_batch_size"}, {"query", "label = vision"}});
+  EXPECT_EQ(by_batch.body.at("groups").at(0).at("value"), 8);
+  EXPECT_EQ(by_batch.body.at("groups").at(0).at("count"), 2);
+  EXPECT_EQ(by_batch.body.at("pagination").at("total"), 1);
+  EXPECT_EQ(groups({{"groupBy", "a."}}).body.at("groups").at(0).at("value"), nullptr);
+  EXPECT_EQ(groups(json::object()).status, 400);
+}
+
 TEST_F(ListTest, TrialsAreCountedFromTheEndToo) {
   const auto id = submit("searcher: {name: random, metric: m, max_length: {batches: 5}, max_trials: 3}\n");
   const auto answer = call(user_, "GET", fmt::format("/api/v1/experiments/{}/trials?offset=-2&limit=1", id));

@@ -46,6 +46,7 @@ std::vector<Rule> of_experiments() {
       asks("GET /api/v1/experiments"),
       asks("POST /api/v1/experiments"),
       asks_and_looks("POST /api/v1/experiments-search"),
+      asks_and_looks("POST /api/v1/experiments-groups"),
       asks("GET /api/v1/experiment/labels"),
       users("GET /api/v1/changes/follow", {{ViewExperimentMetadata, K::Experiment, "?experimentIds"},
                                            {ViewExperimentMetadata, K::Trial, "?trialIds"}}),

@@ -795,6 +795,23 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/experiments-groups": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Search experiments, as experiments-search does, and group them by a column; `columns` are summed up for each group, and groups stand in the order of their first experiments. The experiments of one group: experiments-search with `groupBy` and `groupValue` */
+        readonly post: operations["postExperimentsGroups"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/experiments-search": {
         readonly parameters: {
             readonly query?: never;
@@ -4339,6 +4356,18 @@ export interface components {
             readonly type: string;
             readonly displayName: string;
         };
+        readonly ColumnAggregate: {
+            readonly column: string;
+            readonly count: number;
+            /** Format: double */
+            readonly min: number;
+            /** Format: double */
+            readonly max: number;
+            /** Format: double */
+            readonly mean: number;
+            /** Format: double */
+            readonly sum: number;
+        };
         readonly ColumnsReply: {
             readonly columns: readonly components["schemas"]["Column"][];
         };
@@ -4578,6 +4607,14 @@ export interface components {
             /** Format: int64 */
             readonly slotsMax: string;
         };
+        readonly ExperimentGroup: {
+            readonly value: unknown;
+            readonly count: number;
+            readonly states: {
+                readonly [key: string]: number;
+            };
+            readonly aggregates: readonly components["schemas"]["ColumnAggregate"][];
+        };
         readonly ExperimentInactiveEvent: {
             readonly experimentState: string;
         };
@@ -4643,6 +4680,8 @@ export interface components {
             readonly sort?: string;
             readonly filter?: string;
             readonly query?: string;
+            readonly groupBy?: string;
+            readonly groupValue?: unknown;
         };
         readonly Finding: {
             readonly runId: number;
@@ -4744,6 +4783,17 @@ export interface components {
         readonly GroupReply: {
             readonly group: components["schemas"]["GroupObject"];
         };
+        readonly GroupRequest: {
+            readonly groupBy?: string;
+            /** Format: int64 */
+            readonly projectId?: string;
+            readonly offset?: number;
+            readonly limit?: number;
+            readonly sort?: string;
+            readonly filter?: string;
+            readonly query?: string;
+            readonly columns?: readonly string[];
+        };
         readonly GroupSearchReply: {
             readonly groups: readonly components["schemas"]["Found"][];
             readonly pagination: components["schemas"]["Pagination"];
@@ -4753,6 +4803,10 @@ export interface components {
             readonly name?: string;
             readonly offset?: number;
             readonly limit?: number;
+        };
+        readonly GroupsReply: {
+            readonly groups: readonly components["schemas"]["ExperimentGroup"][];
+            readonly pagination: components["schemas"]["Pagination"];
         };
         readonly HistoryEntry: {
             readonly trialId: number;
@@ -9814,6 +9868,57 @@ export interface operations {
             };
             /** @description NotFound */
             readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postExperimentsGroups: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["GroupRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["GroupsReply"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

@@ -16,7 +16,7 @@ test.each([
 });
 
 test("order, page and columns are no other question; words and states are", () => {
-  const key = filterKey({ search: "net", page: "2", sort: "name", columns: "id" });
+  const key = filterKey({ search: "net", row: "200", group: "user", open: "[]", sort: "name", columns: "id" });
   expect(filterKey({ search: "net" })).toBe(key);
   expect(filterKey({ search: "net", state: "error" })).not.toBe(key);
 });

@@ -11,8 +11,8 @@ interface Page<T> {
 type Chosen<T> = ReadonlyMap<number, T>;
 type Numbered = Pick<Experiment, "id">;
 
-/** What of a question decides which experiments match, whatever their order, page and columns. */
-export const filterKey = ({ page: _page, sort: _sort, columns: _columns, ...filter }: Query): string => JSON.stringify(Object.entries(filter).sort());
+/** What of a question decides which experiments match, whatever their order, groups and columns. */
+export const filterKey = ({ row: _row, sort: _sort, columns: _columns, group: _group, open: _open, ...filter }: Query): string => JSON.stringify(Object.entries(filter).sort());
 
 /**
  * What stays chosen when a page of the list has come: after another question only what is on it; else what it has, and

@@ -2,9 +2,9 @@
 
 import { type Query, queryText } from "../../../components/address/paths";
 
-/** What of an address a view is: everything but the page that one is on. */
+/** What of an address a view is: everything but how far it is scrolled. */
 export function viewText(query: Query): string {
-  const kept = Object.entries(query).filter(([name]) => name !== "page");
+  const kept = Object.entries(query).filter(([name]) => name !== "row");
   return queryText(Object.fromEntries(kept.sort(([a], [b]) => a.localeCompare(b)))).replace("?", "");
 }
 

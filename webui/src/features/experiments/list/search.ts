@@ -1,11 +1,10 @@
 /** What the list of experiments asks the master for: pure, so that it can be tested. */
 
 import type { Query as Question } from "../../../api/client";
-import type { components } from "../../../api/generated/schema";
 import type { Query } from "../../../components/address/paths";
 import { parseOrder } from "../../../components/tables/sorting";
 
-/** What the search of any column calls the columns of the list. */
+/** Columns that the search of any column calls otherwise. */
 const searchColumns: Readonly<Record<string, string>> = {
   trials: "numTrials",
   searcher: "searcherType",
@@ -16,6 +15,7 @@ const searchColumns: Readonly<Record<string, string>> = {
   checkpoints: "checkpointCount",
   size: "checkpointSize",
   parent: "forkedFrom",
+  labels: "tags",
 };
 
 /** The states behind each choice of the filter. */
@@ -49,22 +49,11 @@ export const sortKeys: Readonly<Record<string, string>> = {
   archived: "SORT_BY_ARCHIVED",
 };
 
-type Schemas = components["schemas"];
-
 export const usualOrder = "-id";
 export const pageSize = 50;
 
-/** The page's number, from 1. */
-export function pageOf(query: Query): number {
-  const page = Number(query.page ?? 1);
-  return Number.isSafeInteger(page) && page > 0 ? page : 1;
-}
-
-/** How many pages there are; an empty one counts, too. */
-export const pagesOf = (total: number): number => Math.max(1, Math.ceil(total / pageSize));
-
 /** The question behind an address. What the address has wrong is as if it were not there. */
-export function listParameters(query: Query): Question<"/api/v1/experiments"> {
+export function listParameters(query: Query, page = 0, size = pageSize): Question<"/api/v1/experiments"> {
   const order = parseOrder(query.sort ?? usualOrder);
   const states = stateFilters[query.state ?? ""];
   const archived = query.archived === "yes" ? true : query.archived === "all" ? undefined : false;
@@ -72,8 +61,8 @@ export function listParameters(query: Query): Question<"/api/v1/experiments"> {
     search: (query.search ?? "").trim(),
     sortBy: sortKeys[order.by] ?? "SORT_BY_ID",
     orderBy: order.descending ? "ORDER_BY_DESC" : "ORDER_BY_ASC",
-    offset: (pageOf(query) - 1) * pageSize,
-    limit: pageSize,
+    offset: page * size,
+    limit: size,
     ...(states ? { states } : {}),
     ...(query.user ? { users: [query.user] } : {}),
     ...(query.label ? { labels: [query.label] } : {}),
@@ -82,14 +71,15 @@ export function listParameters(query: Query): Question<"/api/v1/experiments"> {
   };
 }
 
-/** The same question to the search of any column, for expressions and for columns of hyperparameters and metrics. */
-export function searchRequest(query: Query, expression: string): Schemas["FindRequest"] {
+/** What the master calls a column of the list when it is asked for any. */
+export const searchColumn = (id: string): string => searchColumns[id] ?? id;
+
+/** The same question to the search of any column, for expressions, groups, and columns of hyperparameters and metrics. */
+export function searchRequest(query: Query, expression: string) {
   const order = parseOrder(query.sort ?? usualOrder);
   return {
     query: expression,
-    sort: `${searchColumns[order.by] ?? order.by}=${order.descending ? "desc" : "asc"}`,
-    offset: (pageOf(query) - 1) * pageSize,
-    limit: pageSize,
+    sort: `${searchColumn(order.by)}=${order.descending ? "desc" : "asc"}`,
     ...(/^\d+$/.test(query.project ?? "") ? { projectId: query.project as string } : {}),
   };
 }

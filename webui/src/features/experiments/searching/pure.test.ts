@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rightsOf } from "../../../components/people/rights";
 import { actions, obstacle, plan, planMove } from "../changing/actions";
-import { listParameters, pagesOf } from "../list/search";
+import { listParameters } from "../list/search";
 
 const all = () => true;
 const mine = { workspaceId: 1, userId: 4 };
@@ -90,8 +90,8 @@ test("a plain address asks for the newest experiments that are not archived", ()
 });
 
 test("an address with everything asks for all of it", () => {
-  const query = { search: " a b ", state: "paused", user: "me", label: "x", project: "7", sort: "name", page: "3", archived: "all" };
-  expect(listParameters(query)).toEqual({
+  const query = { search: " a b ", state: "paused", user: "me", label: "x", project: "7", sort: "name", archived: "all" };
+  expect(listParameters(query, 2)).toEqual({
     search: "a b",
     sortBy: "SORT_BY_NAME",
     orderBy: "ORDER_BY_ASC",
@@ -105,25 +105,8 @@ test("an address with everything asks for all of it", () => {
   expect(listParameters({ project: "vision" })).not.toHaveProperty("projectId");
 });
 
-test.each([
-  [{ page: "0" }, 0],
-  [{ page: "x" }, 0],
-  [{ page: "1.5" }, 0],
-  [{ page: "2" }, 50],
-])("%j begins at %d", (query, offset) => {
-  expect(listParameters(query).offset).toBe(offset);
-});
-
 test("an unknown order or state is as if it were not there", () => {
   expect(listParameters({ sort: "-nothing", state: "sleepy" })).toMatchObject({ sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_DESC" });
   expect(listParameters({ state: "sleepy" })).not.toHaveProperty("states");
 });
 
-test.each([
-  [0, 1],
-  [50, 1],
-  [51, 2],
-  [1000, 20],
-])("%d experiments have %d pages", (total, expected) => {
-  expect(pagesOf(total)).toBe(expected);
-});

@@ -43,6 +43,8 @@ from determined.common.api.bindings.messages.experiments import (
     v1PatchExperimentResponse,
     v1PauseExperimentsRequest,
     v1PauseExperimentsResponse,
+    v1PostExperimentsGroupsRequest,
+    v1PostExperimentsGroupsResponse,
     v1PreviewHPSearchRequest,
     v1PreviewHPSearchResponse,
     v1PutExperimentLabelResponse,
@@ -86,6 +88,7 @@ __all__ = [
     "post_MoveExperiments",
     "post_PauseExperiment",
     "post_PauseExperiments",
+    "post_PostExperimentsGroups",
     "post_PreviewHPSearch",
     "post_SearchExperiments",
     "post_Simulate",
@@ -173,6 +176,17 @@ def get_GetExperiments(
                 "showTrialData": showTrialData,
             },
         )
+    )
+
+
+def post_PostExperimentsGroups(
+    session: Session, *, body: v1PostExperimentsGroupsRequest
+) -> v1PostExperimentsGroupsResponse:
+    """Search experiments, as experiments-search does, and group them by a column; `columns` are summed up for each
+    group, and groups stand in the order of their first experiments. The experiments of one group: experiments-search
+    with `groupBy` and `groupValue`."""
+    return v1PostExperimentsGroupsResponse.from_json(
+        session.post("/api/v1/experiments-groups", body=body.to_json(omit_unset=True))
     )
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "v1Breakdown",
     "v1CancelExperimentsRequest",
     "v1CancelExperimentsResponse",
+    "v1ColumnAggregate",
     "v1ContinueExperimentRequest",
     "v1ContinueExperimentResponse",
     "v1Costs",
@@ -38,6 +39,7 @@ __all__ = [
     "v1DominatedPoint",
     "v1ExpMetricNamesResponse",
     "v1ExperimentForecast",
+    "v1ExperimentGroup",
     "v1FileNode",
     "v1Forecast",
     "v1GetChangesFollowResponse",
@@ -63,6 +65,8 @@ __all__ = [
     "v1PatchSearcher",
     "v1PauseExperimentsRequest",
     "v1PauseExperimentsResponse",
+    "v1PostExperimentsGroupsRequest",
+    "v1PostExperimentsGroupsResponse",
     "v1PreviewHPSearchRequest",
     "v1PreviewHPSearchResponse",
     "v1PutExperimentLabelResponse",
@@ -130,6 +134,15 @@ class v1CancelExperimentsRequest(Message):
 
 class v1CancelExperimentsResponse(Message):
     results: list[v1ExperimentActionResult]
+
+
+class v1ColumnAggregate(Message):
+    column: str
+    count: int
+    min: float
+    max: float
+    mean: float
+    sum: float
 
 
 class v1ContinueExperimentRequest(Message):
@@ -201,6 +214,13 @@ class v1ExperimentForecast(Message):
     waitMean: float
     waitMax: float
     slotsMax: str
+
+
+class v1ExperimentGroup(Message):
+    value: Any
+    count: int
+    states: dict[str, int]
+    aggregates: list[v1ColumnAggregate]
 
 
 class v1FileNode(Message):
@@ -349,6 +369,22 @@ class v1PauseExperimentsResponse(Message):
     results: list[v1ExperimentActionResult]
 
 
+class v1PostExperimentsGroupsRequest(Message):
+    groupBy: str | None = None
+    projectId: str | None = None
+    offset: int | None = None
+    limit: int | None = None
+    sort: str | None = None
+    filter: str | None = None
+    query: str | None = None
+    columns: list[str] | None = None
+
+
+class v1PostExperimentsGroupsResponse(Message):
+    groups: list[v1ExperimentGroup]
+    pagination: v1Pagination
+
+
 class v1PreviewHPSearchRequest(Message):
     config: Any | None = None
     seed: int | None = None
@@ -379,6 +415,8 @@ class v1SearchExperimentsRequest(Message):
     sort: str | None = None
     filter: str | None = None
     query: str | None = None
+    groupBy: str | None = None
+    groupValue: Any | None = None
 
 
 class v1SearchExperimentsResponse(Message):

@@ -269,6 +269,8 @@ class v1SearchRunsRequest(Message):
     sort: str | None = None
     filter: str | None = None
     query: str | None = None
+    groupBy: str | None = None
+    groupValue: Any | None = None
 
 
 class v1SearchRunsResponse(Message):
