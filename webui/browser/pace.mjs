@@ -58,14 +58,51 @@ await measure(
 );
 await measure(
   "sort by name",
-  { prepare: plain, run: () => page.getByRole("button", { name: "Name" }).click(), expects: () => "model 0" },
+  { prepare: plain, run: () => page.getByRole("button", { name: "Name", exact: true }).click(), expects: () => "model 0" },
   first,
+);
+const rows = () => document.querySelectorAll("table[aria-label=Experiments] tbody tr[aria-rowindex]:not([aria-busy])").length;
+await measure(
+  "jump to the middle of the list",
+  {
+    prepare: plain,
+    run: () =>
+      page.evaluate(() => {
+        const box = document.querySelector(".table.scrolled");
+        box.scrollTop = box.scrollHeight / 2;
+      }),
+    expects: () => Number(wanted) / 2,
+  },
+  (middle) => [...document.querySelectorAll("tbody tr[aria-rowindex]:not([aria-busy])")].some((row) => Math.abs(row.ariaRowIndex - middle) < 50),
 );
 await measure(
-  "next page",
-  { prepare: plain, run: () => page.getByRole("button", { name: "Next" }).click(), expects: () => String(wanted - 50) },
-  first,
+  "group by a label",
+  { prepare: plain, run: () => page.getByRole("combobox", { name: "Group by" }).selectOption("labels") },
+  () => document.querySelector("tr.group") !== null,
 );
+
+// Scrolls as a wheel does, through all that is loaded and what is not, and looks at every frame.
+await plain();
+const frames = await page.evaluate(
+  () =>
+    new Promise((resolve) => {
+      const box = document.querySelector(".table.scrolled");
+      const times = [];
+      let last = performance.now();
+      const begun = last;
+      const frame = (now) => {
+        times.push(now - last);
+        last = now;
+        box.scrollTop += 40;
+        if (now - begun < 5000) requestAnimationFrame(frame);
+        else resolve(times.slice(1));
+      };
+      requestAnimationFrame(frame);
+    }),
+);
+frames.sort((a, b) => a - b);
+const at = (share) => frames[Math.min(frames.length - 1, Math.floor(share * frames.length))].toFixed(1);
+console.log(`scrolling 40 pixels a frame for 5 s: ${(frames.length / 5).toFixed(0)} frames a second (a frame: ${at(0.5)} ms, p99 ${at(0.99)}); ${await page.evaluate(rows)} rows in the page`);
 
 const drawn = () => document.querySelector("figure.chart [role=img] canvas") !== null;
 /** Changes with the numbers below the chart: where it begins and ends. */

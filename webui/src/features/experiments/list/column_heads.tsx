@@ -4,6 +4,7 @@ import { Menu } from "../../../components/forms/menu";
 import type { PlacedColumn } from "./columns";
 import { type Layout, moved, movedBefore, pinned, resized, shown } from "./layout";
 import { isExtra } from "./extra_columns";
+import type { Cell } from "./rows_in_view";
 import { sortKeys } from "./search";
 
 /** One step of the menu's buttons, in pixels. */
@@ -17,7 +18,7 @@ interface Props {
   /** While somebody drags an edge, `settled` is false. */
   readonly onLayout: (layout: Layout, settled: boolean) => void;
   readonly onGroup: (id: string) => void;
-  readonly place: (column: PlacedColumn) => { readonly className: string; readonly style: object };
+  readonly place: (column: PlacedColumn) => Cell;
 }
 
 const isSortable = (id: string) => id in sortKeys || isExtra(id);

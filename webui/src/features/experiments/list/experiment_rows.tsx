@@ -1,23 +1,22 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { Experiment } from "../../../api/types";
 import type { Query } from "../../../components/address/paths";
 import { parseOrder } from "../../../components/tables/sorting";
 import { ColumnHeads } from "./column_heads";
-import { groupTitle, type PlacedColumn, placedColumns } from "./columns";
-import type { Listed } from "./extra_columns";
-import { GroupRow } from "./group_row";
+import { type PlacedColumn, placedColumns } from "./columns";
 import { type Layout, layoutText, parseLayout } from "./layout";
 import { pageSize, usualOrder } from "./search";
+import { type Cell, InView } from "./rows_in_view";
 import { pagesFor, placesOf, rowsOf } from "./sections";
-import { keyAt, openGroups, rowAt, type Rows, type Wanted } from "./use_rows";
+import { keyAt, type Rows, type Wanted } from "./use_rows";
 
 /** In pixels, as in style.css. */
 const rowHeight = 33;
 const boxWidth = 34;
 const settleMs = 300;
-
-type Chosen = ReadonlyMap<number, Experiment>;
+/** Rows come and go by so many: a table that changes is laid out and painted as a whole. */
+const chunk = 16;
 
 interface Props {
   readonly rows: Rows;
@@ -29,7 +28,7 @@ interface Props {
   readonly keep: (some: Query) => void;
   /** What is in view or near. */
   readonly onView: (wanted: readonly Wanted[]) => void;
-  readonly chosen: Chosen;
+  readonly chosen: ReadonlyMap<number, Experiment>;
   readonly choose: (some: readonly Experiment[], on: boolean) => void;
   readonly onAll: (on: boolean) => void;
 }
@@ -45,17 +44,18 @@ export function ExperimentRows({ rows, query, columns, onColumns, ask, keep, onV
 
   const box = useRef<HTMLDivElement>(null);
   const from = Number(query.row) || 0;
+  const last = rowsOf(rows.sections);
   const virtual = useVirtualizer({
-    count: rowsOf(rows.sections),
+    count: last,
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
     overscan: 10,
     initialOffset: from * rowHeight,
   });
   const items = virtual.getVirtualItems();
-  const first = items[0]?.index ?? 0;
-  const end = (items.at(-1)?.index ?? -1) + 1;
-  const inView = placesOf(rows.sections, first, end);
+  const first = Math.floor((items[0]?.index ?? 0) / chunk) * chunk;
+  const end = Math.min(last, Math.ceil(((items.at(-1)?.index ?? -1) + 1) / chunk) * chunk);
+  const inView = useMemo(() => placesOf(rows.sections, first, end), [rows.sections, first, end]);
   const wanted = pagesFor(inView, pageSize).map(({ section, page }) => ({ group: keyAt(rows, section), page }));
   const wantedText = JSON.stringify(wanted);
   useEffect(() => onView(JSON.parse(wantedText) as readonly Wanted[]), [wantedText]);
@@ -76,13 +76,6 @@ export function ExperimentRows({ rows, query, columns, onColumns, ask, keep, onV
   useEffect(() => () => clearTimeout(timer.current), []);
 
   const order = parseOrder(query.sort ?? usualOrder);
-  const open = openGroups(query);
-  const toggle = (key: string) => {
-    const now = new Set(open);
-    if (!now.delete(key)) now.add(key);
-    keep({ open: now.size === 0 ? "" : JSON.stringify([...now]) });
-  };
-  const last = rowsOf(rows.sections);
   return (
     <div className="table scrolled" ref={box} onScroll={onScroll}>
       <table aria-label="Experiments" aria-rowcount={last + 1} style={{ minWidth: total, width: flexible ? "100%" : total }}>
@@ -122,35 +115,7 @@ export function ExperimentRows({ rows, query, columns, onColumns, ask, keep, onV
         </thead>
         <tbody>
           {first > 0 && <tr aria-hidden="true" style={{ height: first * rowHeight }} />}
-          {inView.map((at, index) => {
-            const key = keyAt(rows, at.section);
-            const group = rows.groups[at.section];
-            if (at.kind === "head" && group !== undefined)
-              return (
-                <GroupRow
-                  key={key}
-                  title={groupTitle(query.group ?? "")}
-                  group={group}
-                  columns={placed}
-                  open={open.has(key)}
-                  onToggle={() => toggle(key)}
-                  place={place}
-                />
-              );
-            const experiment = at.kind === "row" ? rowAt(rows, at.section, at.row) : undefined;
-            const number = first + index + 2;
-            if (experiment === undefined)
-              return (
-                <tr key={number} aria-busy="true" aria-rowindex={number}>
-                  <td colSpan={placed.length + 1} className="quiet">
-                    …
-                  </td>
-                </tr>
-              );
-            return (
-              <Row key={experiment.id} experiment={experiment} number={number} columns={placed} isChosen={chosen.has(experiment.id)} choose={choose} place={place} />
-            );
-          })}
+          <InView rows={rows} places={inView} first={first} group={query.group ?? ""} open={query.open ?? ""} columns={placed} chosen={chosen} choose={choose} keep={keep} place={place} />
           {end < last && <tr aria-hidden="true" style={{ height: (last - end) * rowHeight }} />}
         </tbody>
       </table>
@@ -161,39 +126,6 @@ export function ExperimentRows({ rows, query, columns, onColumns, ask, keep, onV
 /** So many are selected at once. */
 export const allMax = 1000;
 
-interface RowProps {
-  readonly experiment: Listed;
-  readonly number: number;
-  readonly columns: readonly PlacedColumn[];
-  readonly isChosen: boolean;
-  readonly choose: (some: readonly Experiment[], on: boolean) => void;
-  readonly place: (column: PlacedColumn) => Cell;
-}
-
-const Row = memo(function Row({ experiment, number, columns, isChosen, choose, place }: RowProps) {
-  return (
-    <tr className={isChosen ? "chosen" : undefined} aria-rowindex={number}>
-      <td className="tight pinned">
-        <input
-          type="checkbox"
-          aria-label={`Select experiment ${experiment.id}`}
-          checked={isChosen}
-          onChange={(event) => choose([experiment], event.target.checked)}
-        />
-      </td>
-      {columns.map((column) => (
-        <td key={column.id} {...place(column)}>
-          {column.cell(experiment)}
-        </td>
-      ))}
-    </tr>
-  );
-});
-
-interface Cell {
-  readonly className: string;
-  readonly style: { readonly left?: number };
-}
 const nowhere: Cell = { className: "", style: {} };
 
 /** The name takes what the others leave, unless somebody has said how wide it is, or other columns are pinned behind it. */

@@ -1,6 +1,7 @@
 import { formatNumber } from "../../../components/format";
 import type { ExperimentGroup } from "../api";
 import type { PlacedColumn } from "./columns";
+import type { Cell } from "./rows_in_view";
 import { searchColumn } from "./search";
 
 const ends = ["COMPLETED", "CANCELED", "ERROR", "DELETED"];
@@ -24,7 +25,7 @@ interface Props {
   readonly columns: readonly PlacedColumn[];
   readonly open: boolean;
   readonly onToggle: () => void;
-  readonly place: (column: PlacedColumn) => { readonly className: string; readonly style: object };
+  readonly place: (column: PlacedColumn) => Cell;
 }
 
 /** The head of a group: its value, how many it has, and what its columns amount to. */

@@ -37,9 +37,9 @@ export const rowAt = (rows: Rows, section: number, row: number): Listed | undefi
   rows.pages.get(nameOf({ group: keyAt(rows, section), page: Math.floor(row / pageSize) }))?.[row % pageSize];
 
 /** The groups that are open, as the address has them. */
-export function openGroups(query: Query): ReadonlySet<string> {
+export function openGroups(text: string | undefined): ReadonlySet<string> {
   try {
-    const list: unknown = JSON.parse(query.open ?? "[]");
+    const list: unknown = JSON.parse(text || "[]");
     return new Set(Array.isArray(list) ? list.map(String) : []);
   } catch {
     return new Set();
@@ -48,7 +48,7 @@ export function openGroups(query: Query): ReadonlySet<string> {
 
 async function load(question: string, query: Query, columns: readonly string[], wanted: readonly Wanted[], signal: AbortSignal): Promise<Rows> {
   const groups = query.group ? await listGroups(query, columns, signal) : [];
-  const open = openGroups(query);
+  const open = openGroups(query.open);
   const byKey = new Map(groups.map(({ value }) => [keyOf(value), value]));
   const there = query.group ? wanted.filter(({ group }) => open.has(group) && byKey.has(group)) : wanted.filter(({ group }) => group === "");
   const parts = await Promise.all(there.map(({ group, page }) => listExperiments(query, columns, { page, group: byKey.get(group) }, signal)));
