@@ -28,11 +28,11 @@ TEST_F(ApiDocument, TheSummaryOfEachRouteIsAnImperativeSentence) {
   const std::set<std::string> verbs = {
       "Acknowledge", "Activate", "Add",      "Announce", "Answer",   "Append",  "Archive", "Assign",
       "Bind",        "Cancel",   "Change",   "Compare",  "Continue", "Count",   "Create",  "Delete",
-      "Disable",     "Enable",   "Exchange", "Explain",  "Follow",   "Get",     "Kill",    "List",
-      "Log",         "Move",     "Pause",    "Pin",      "Preempt",  "Preview", "Publish", "Read",
-      "Record",      "Register", "Remove",   "Rename",   "Replace",  "Report",  "Restore", "Resume",
-      "Search",      "Send",     "Set",      "Simulate", "Start",    "Store",   "Submit",  "Unarchive",
-      "Unpin",       "Wait"};
+      "Disable",     "Enable",   "Exchange", "Estimate", "Explain",  "Follow",  "Get",     "Kill",
+      "List",        "Log",      "Move",     "Pause",    "Pin",      "Preempt", "Preview", "Publish",
+      "Read",        "Record",   "Register", "Remove",   "Rename",   "Replace", "Report",  "Restore",
+      "Resume",      "Search",   "Send",     "Set",      "Simulate", "Start",   "Store",   "Submit",
+      "Unarchive",   "Unpin",    "Wait"};
   for (const auto& [where, operation] : described_routes(master_->openapi())) {
     const std::string summary(operation.at("summary").as_string());
     EXPECT_TRUE(verbs.contains(summary.substr(0, summary.find(' ')))) << where << ": " << summary;

@@ -174,6 +174,7 @@ void add_grouping_routes(http::Router& router, Services& s);
 void add_token_routes(http::Router& router, Services& s);
 void add_usage_routes(http::Router& router, Services& s);
 void add_job_routes(http::Router& router, Services& s);
+void add_forecast_routes(http::Router& router, Services& s);
 void add_search_routes(http::Router& router, Services& s);  ///< of searches driven from outside
 void add_pareto_routes(http::Router& router, Services& s);
 void add_simulate_routes(http::Router& router, Services& s);

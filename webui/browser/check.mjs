@@ -31,6 +31,7 @@ import { registry } from "./registry.mjs";
 import { resize } from "./resize.mjs";
 import { roles } from "./roles.mjs";
 import { shells } from "./shells.mjs";
+import { many, sizes } from "./sizes.mjs";
 import { speed } from "./speed.mjs";
 import { takeover } from "./takeover.mjs";
 import { tasks } from "./tasks.mjs";
@@ -43,9 +44,9 @@ assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory 
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
 const parts = { frame, keyboard, speed, live, list, places, experiment, trial, compare, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, looks, people };
-// Where roles are enforced, an engine gives the machines, nothing was trained, several metrics count, there are several, or texts are odd:
+// Where roles are enforced, an engine gives the machines, nothing was trained, or very much, several metrics count, there are several, or texts are odd:
 // other masters.
-const elsewhere = { roles, machines, first, takeover, pareto, corpus };
+const elsewhere = { roles, machines, first, takeover, pareto, corpus, sizes, many };
 const wanted = process.env.DET_PARTS?.split(",") ?? Object.keys(parts);
 
 const walk = await start(base, pictures);

@@ -110,6 +110,12 @@ Stats count_jobs(const std::vector<std::string>& states) {
   return stats;
 }
 
+std::optional<double> work_by_progress(double slot_seconds_used, double progress) {
+  constexpr double kEnough = 0.01;  // before that, the start of its processes weighs too much
+  if (slot_seconds_used <= 0 || progress < kEnough) return std::nullopt;
+  return slot_seconds_used * std::max(0.0, 1 - progress) / progress;
+}
+
 std::string explain_experiment(ExperimentId id, experiment::State state, std::size_t waiting,
                                std::size_t running, const std::string& waiting_reason) {
   if (state == experiment::State::Paused)

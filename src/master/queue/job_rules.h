@@ -84,6 +84,10 @@ struct Stats {
 BOOST_DESCRIBE_STRUCT(Stats, (), (queued_count, scheduled_count))
 Stats count_jobs(const std::vector<std::string>& states);
 
+/// The slot-seconds that a job has still to use if it goes on as until now; none: it has not made enough
+/// progress to tell. `progress`: from 0 to 1.
+std::optional<double> work_by_progress(double slot_seconds_used, double progress);
+
 /// Why an experiment waits, as a sentence. `waiting`, `running`: how many of its trials do;
 /// `waiting_reason`: of the first that waits.
 std::string explain_experiment(ExperimentId id, experiment::State state, std::size_t waiting,

@@ -262,5 +262,13 @@ TEST(WaitingJobs, AreExplained) {
   }
 }
 
+TEST(JobRules, WhatAJobHasStillToDoFollowsFromItsProgress) {
+  EXPECT_DOUBLE_EQ(*work_by_progress(30, 0.25), 90);
+  EXPECT_DOUBLE_EQ(*work_by_progress(30, 1), 0);
+  EXPECT_DOUBLE_EQ(*work_by_progress(30, 1.1), 0);
+  EXPECT_FALSE(work_by_progress(30, 0.001)) << "too early to tell";
+  EXPECT_FALSE(work_by_progress(0, 0.5)) << "imported";
+}
+
 }  // namespace
 }  // namespace det::master

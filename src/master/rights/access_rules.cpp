@@ -315,6 +315,7 @@ std::vector<Rule> of_tasks_and_jobs() {
       asks("GET /api/v1/job-queues"),
       asks("POST /api/v1/job-queues"),
       asks("GET /api/v1/job-queues-v2"),
+      asks("GET /api/v1/job-queues/forecast"),
       anyone("GET /api/v1/job-queues/stats"),
       one("GET /api/v1/job-queues/{jobId}/why", ViewNsc, K::Job, "jobId"),
   };

@@ -39,6 +39,31 @@ def test_an_important_experiment_takes_the_slot_and_the_other_ends_with_the_same
     assert ended[0] < ended[1]
 
 
+def test_the_queue_says_when_what_waits_will_start(start, noisy):
+    cluster = start(options=["--slots", "1"])
+    trains = ("--config", "searcher.max_length.batches=100", "--config", "hyperparameters.seconds_per_batch=0.1")
+    first = cluster.create(noisy, *trains, "--config", "name=first")
+    second = cluster.create(noisy, *trains, "--config", "name=first")
+
+    def forecast():
+        jobs = cluster.get("job-queues/forecast")["jobs"]
+        entries = {job["full"]["jobId"]: int(job["full"]["entityId"]) for job in cluster.get("job-queues-v2")["jobs"]}
+        return {entries[job["jobId"]]: job for job in jobs if job["jobId"] in entries}
+
+    def foreseen():
+        jobs = forecast()
+        return jobs if jobs[first]["byProgress"] and cluster.experiment(first)["progress"] < 0.9 else None
+
+    jobs = wait_until(foreseen, "progress of the first")
+    assert "startSeconds" not in jobs[first], "it runs"
+    assert 0 < jobs[first]["endSeconds"] == jobs[second]["startSeconds"] < 120
+    assert "endSeconds" not in jobs[second], "nothing with its name has completed"
+    cluster.wait_for_state(first, "COMPLETED")
+    jobs = wait_until(lambda: forecast().get(second), "the second in the queue")
+    assert jobs["byProgress"] or jobs["earlierExperiment"] == first
+    cluster.run("experiment", "kill", second)
+
+
 def test_the_order_of_the_queue_is_changed_from_the_command_line_and_survives_the_master(start, noisy):
     cluster = start(options=["--slots", "1"])
     large = ("--config", "resources.slots_per_trial=64", "--config", "hyperparameters.global_batch_size=64")

@@ -1396,6 +1396,23 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/job-queues/forecast": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Estimate when the jobs in the queue of one resource pool or of all start and end: the scheduler decides in virtual time, and each job goes on as until now, or as the last completed one with the same name in its project */
+        readonly get: operations["getJobQueuesForecast"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/job-queues/stats": {
         readonly parameters: {
             readonly query?: never;
@@ -4701,6 +4718,9 @@ export interface components {
             /** Format: int64 */
             readonly events: string;
         };
+        readonly ForecastReply: {
+            readonly jobs: readonly components["schemas"]["JobForecast"][];
+        };
         readonly Found: {
             readonly group: components["schemas"]["GroupName"];
             readonly numMembers: number;
@@ -4851,6 +4871,16 @@ export interface components {
         };
         readonly JobEntry: {
             readonly full: components["schemas"]["Job"];
+        };
+        readonly JobForecast: {
+            readonly jobId: string;
+            readonly resourcePool: string;
+            /** Format: double */
+            readonly startSeconds?: number;
+            /** Format: double */
+            readonly endSeconds?: number;
+            readonly byProgress: boolean;
+            readonly earlierExperiment?: number;
         };
         readonly JobSummary: {
             readonly state: string;
@@ -12488,6 +12518,74 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["JobsReply"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description URI Too Long */
+            readonly 414: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getJobQueuesForecast: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The name of the resource pool; empty for all. */
+                readonly resourcePool?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ForecastReply"];
                 };
             };
             /** @description InvalidArgument */

@@ -6,11 +6,13 @@ import { useRights } from "../../components/people/me";
 import { Age, Progress, StateBadge } from "../../components/parts";
 import { taskKinds, type View } from "../../components/address/paths";
 import { Link } from "../../components/address/route";
+import { type JobForecast, outlookOf } from "./outlook";
 import { isExperiment, mayChange, neighbour } from "./queue_moves";
 
 interface JobRowProps {
   readonly job: Job;
   readonly jobs: readonly Job[];
+  readonly forecast: JobForecast | undefined;
   /** The order of its queue can be changed. */
   readonly ordered: boolean;
   readonly dragged: boolean;
@@ -35,8 +37,9 @@ function pageOf(job: Job): View {
   return { page: "task", kind, id: job.entityId };
 }
 
-export function JobRow({ job, jobs, ordered: hasOrder, dragged, onDrag, onDrop, onMove, onChange, onWhy }: JobRowProps) {
+export function JobRow({ job, jobs, forecast, ordered: hasOrder, dragged, onDrag, onDrop, onMove, onChange, onWhy }: JobRowProps) {
   const { jobId, entityId, name, summary, allocatedSlots, requestedSlots, priority, weight } = job;
+  const outlook = outlookOf(forecast, allocatedSlots > 0);
   const changes = mayChange(job, useRights().may);
   const ordered = hasOrder && changes;
   const allow = (event: DragEvent) => event.preventDefault();
@@ -67,6 +70,9 @@ export function JobRow({ job, jobs, ordered: hasOrder, dragged, onDrag, onDrop, 
         <button type="button" className="text" aria-label={`Why is ${name} waiting?`} onClick={onWhy}>
           Why?
         </button>
+      </td>
+      <td className="nowrap" title={outlook?.because}>
+        {outlook?.text}
       </td>
       <td>
         <Progress fraction={job.progress} />

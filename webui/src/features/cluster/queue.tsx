@@ -6,10 +6,12 @@ import { count } from "../../components/format";
 import { Choice, Loaded, PageHead, Problem } from "../../components/parts";
 import { useParameter } from "../../components/address/route";
 import { JobRow } from "./job_row";
+import type { JobForecast } from "./outlook";
 import { isOrdered, moveTo } from "./queue_moves";
 import { WhyDialog } from "./why";
 
 const pollMs = 2000;
+const forecastMs = 10_000;
 
 interface Queue {
   readonly jobs: readonly Job[];
@@ -24,10 +26,17 @@ async function load(pool: string, signal: AbortSignal): Promise<Queue> {
   return { jobs: queue.jobs.map(({ full }) => full), pools: resourcePools };
 }
 
+async function loadForecast(pool: string, signal: AbortSignal): Promise<ReadonlyMap<string, JobForecast>> {
+  const { jobs } = await get("/api/v1/job-queues/forecast", { query: pool === "" ? {} : { resourcePool: pool } }, signal);
+  return new Map(jobs.map((job) => [job.jobId, job]));
+}
+
 /** What waits and runs, in the order in which the cluster serves it. */
 export function QueuePage() {
   const [pool, setPool] = useParameter("pool");
   const [loaded, reload] = usePolled(`queue ${pool}`, (signal) => load(pool, signal), pollMs);
+  const [forecast, foresee] = usePolled(`forecast ${pool}`, (signal) => loadForecast(pool, signal), forecastMs);
+  const outlooks = forecast.status === "loaded" ? forecast.value : undefined;
   const names = loaded.status === "loaded" ? loaded.value.pools.map(({ name }) => name) : [];
   return (
     <>
@@ -40,23 +49,32 @@ export function QueuePage() {
         {loaded.status === "loaded" && <span className="quiet">{count(loaded.value.jobs.length, "job")}</span>}
       </PageHead>
       <Loaded of={loaded} what="the queue">
-        {({ jobs }) => <Jobs jobs={jobs} reload={reload} />}
+        {({ jobs }) => (
+          <Jobs
+            jobs={jobs}
+            outlooks={outlooks}
+            reload={() => {
+              reload();
+              foresee();
+            }}
+          />
+        )}
       </Loaded>
     </>
   );
 }
 
-const titles = ["", "#", "Job", "State", "Slots", "Waiting reason", "Progress", "Priority", "Weight", "Pool", "User", "Submitted"] as const;
+const titles = ["", "#", "Job", "State", "Slots", "Waiting reason", "Forecast", "Progress", "Priority", "Weight", "Pool", "User", "Submitted"] as const;
 const numbers: readonly string[] = ["#", "Slots", "Priority", "Weight"];
 
 type Change = NonNullable<Sent<"post", "/api/v1/job-queues">["body"]["updates"]>[number];
 
 /** The jobs as rows that can be dragged to another place, or moved there with buttons. */
-function Jobs({ jobs, reload }: { jobs: readonly Job[]; reload: () => void }) {
+function Jobs({ jobs, outlooks, reload }: { jobs: readonly Job[]; outlooks: ReadonlyMap<string, JobForecast> | undefined; reload: () => void }) {
   const [asked, setAsked] = useState<Job>();
   const [dragged, setDragged] = useState<string>();
   const [problem, setProblem] = useState("");
-  if (jobs.length === 0) return <p className="quiet">No running or queued jobs.</p>;
+  if (jobs.length === 0) return <p className="quiet">No running or queued jobs. Experiments, notebooks, shells and commands are listed here from their submission to their end.</p>;
   const update = (change: Change) => {
     setProblem("");
     post("/api/v1/job-queues", { body: { updates: [change] } }).then(reload, (cause: unknown) => setProblem(toApiError(cause).message));
@@ -85,6 +103,7 @@ function Jobs({ jobs, reload }: { jobs: readonly Job[]; reload: () => void }) {
                 key={job.jobId}
                 job={job}
                 jobs={jobs}
+                forecast={outlooks?.get(job.jobId)}
                 ordered={isOrdered(job)}
                 dragged={dragged === job.jobId}
                 onDrag={setDragged}
@@ -97,7 +116,7 @@ function Jobs({ jobs, reload }: { jobs: readonly Job[]; reload: () => void }) {
           </tbody>
         </table>
       </div>
-      <p className="quiet">Drag a row or use its arrows to change the order within a pool. The scheduler of the pool decides what is preempted.</p>
+      <p className="quiet">Drag a row or use its arrows to change the order within a pool. The scheduler of the pool decides what is preempted. Forecasts follow from the progress of each job.</p>
       {asked !== undefined && <WhyDialog job={asked} jobs={jobs} onClose={() => setAsked(undefined)} />}
     </>
   );

@@ -40,7 +40,7 @@ export const allColumns: readonly ExperimentColumn[] = [
   {
     id: "name",
     title: "Name",
-    width: 170,
+    width: 150,
     cell: ({ id, name, archived }) => (
       <>
         <Link to={pageOf(id)}>{name || "(no name)"}</Link> {archived && <span className="label">archived</span>}
@@ -57,7 +57,7 @@ export const allColumns: readonly ExperimentColumn[] = [
       </span>
     ),
   },
-  { id: "labels", title: "Labels", groups: true, width: 110, cell: ({ labels }) => <Labels labels={labels} /> },
+  { id: "labels", title: "Labels", groups: true, width: 100, cell: ({ labels }) => <Labels labels={labels} /> },
   { id: "state", title: "State", groups: true, width: 110, cell: ({ state }) => <StateBadge state={state} /> },
   {
     id: "progress",
@@ -67,23 +67,23 @@ export const allColumns: readonly ExperimentColumn[] = [
     cell: ({ state, progress }) => (isTerminal(state) ? null : <Progress fraction={progress} />),
   },
   { id: "trials", title: "Trials", width: 66, number: true, sum: total, cell: ({ numTrials }) => numTrials },
-  { id: "searcher", title: "Searcher", groups: true, width: 115, cell: ({ searcherType }) => searcherType },
+  { id: "searcher", title: "Searcher", groups: true, width: 110, cell: ({ searcherType }) => searcherType },
   {
     id: "best",
     title: "Best",
-    width: 100,
+    width: 90,
     number: true,
     sum: spread,
     cell: ({ searcherMetric, bestTrialSearcherMetric }) => (
       <span title={searcherMetric}>{formatNumber(bestTrialSearcherMetric)}</span>
     ),
   },
-  { id: "started", title: "Started", width: 96, cell: ({ startTime }) => <Age time={startTime} /> },
-  { id: "ended", title: "Ended", width: 96, cell: ({ endTime }) => <Age time={endTime} /> },
+  { id: "started", title: "Started", width: 90, cell: ({ startTime }) => <Age time={startTime} /> },
+  { id: "ended", title: "Ended", width: 90, cell: ({ endTime }) => <Age time={endTime} /> },
   {
     id: "duration",
     title: "Duration",
-    width: 100,
+    width: 92,
     number: true,
     sum: ({ sum }) => <span title="In all">{formatDuration(sum * 1000)}</span>,
     cell: ({ state, startTime, endTime }) => hasRun(state) && runTime(startTime, endTime, Date.now()),

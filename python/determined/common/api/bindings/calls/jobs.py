@@ -11,6 +11,7 @@ from determined.common.api._session import Session
 from determined.common.api.bindings._message import quoted
 from determined.common.api.bindings.enums import jobv1State
 from determined.common.api.bindings.messages.jobs import (
+    v1GetJobQueuesForecastResponse,
     v1GetJobQueueStatsResponse,
     v1GetJobReasonResponse,
     v1GetJobsResponse,
@@ -19,7 +20,14 @@ from determined.common.api.bindings.messages.jobs import (
 )
 from determined.common.api.bindings.orders import v1OrderBy
 
-__all__ = ["get_GetJobQueueStats", "get_GetJobReason", "get_GetJobs", "get_GetJobsV2", "post_UpdateJobQueue"]
+__all__ = [
+    "get_GetJobQueueStats",
+    "get_GetJobQueuesForecast",
+    "get_GetJobReason",
+    "get_GetJobs",
+    "get_GetJobsV2",
+    "post_UpdateJobQueue",
+]
 
 
 def get_GetJobs(
@@ -60,6 +68,15 @@ def get_GetJobsV2(
             "/api/v1/job-queues-v2",
             {"resourcePool": resourcePool, "orderBy": orderBy, "states": states, "offset": offset, "limit": limit},
         )
+    )
+
+
+def get_GetJobQueuesForecast(session: Session, *, resourcePool: str | None = None) -> v1GetJobQueuesForecastResponse:
+    """Estimate when the jobs in the queue of one resource pool or of all start and end: the scheduler decides in
+    virtual time, and each job goes on as until now, or as the last completed one with the same name in its
+    project."""
+    return v1GetJobQueuesForecastResponse.from_json(
+        session.get("/api/v1/job-queues/forecast", {"resourcePool": resourcePool})
     )
 
 

@@ -11,10 +11,12 @@ from determined.common.api.bindings.messages.shared import v1JobSummary, v1Pagin
 
 __all__ = [
     "v1GetJobQueueStatsResponse",
+    "v1GetJobQueuesForecastResponse",
     "v1GetJobReasonResponse",
     "v1GetJobsResponse",
     "v1GetJobsV2Response",
     "v1Job",
+    "v1JobForecast",
     "v1QueueControl",
     "v1RBACJob",
     "v1RPQueueStat",
@@ -25,6 +27,10 @@ __all__ = [
 
 class v1GetJobQueueStatsResponse(Message):
     results: list[v1RPQueueStat]
+
+
+class v1GetJobQueuesForecastResponse(Message):
+    jobs: list[v1JobForecast]
 
 
 class v1GetJobReasonResponse(Message):
@@ -62,6 +68,15 @@ class v1Job(Message):
     workspaceId: int
     waitingReason: str
     priority: int | None = None
+
+
+class v1JobForecast(Message):
+    jobId: str
+    resourcePool: str
+    byProgress: bool
+    startSeconds: float | None = None
+    endSeconds: float | None = None
+    earlierExperiment: int | None = None
 
 
 class v1QueueControl(Message):
