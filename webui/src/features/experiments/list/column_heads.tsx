@@ -1,10 +1,9 @@
 import { type PointerEvent, useState } from "react";
 import { type Order, toggled } from "../../../components/tables/sorting";
 import { Menu } from "../../../components/forms/menu";
-import type { PlacedColumn } from "./columns";
+import type { Cell, PlacedColumn } from "./columns";
 import { type Layout, moved, movedBefore, pinned, resized, shown } from "./layout";
 import { isExtra } from "./extra_columns";
-import type { Cell } from "./rows_in_view";
 import { sortKeys } from "./search";
 
 /** One step of the menu's buttons, in pixels. */

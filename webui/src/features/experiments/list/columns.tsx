@@ -141,6 +141,12 @@ export interface PlacedColumn extends ExperimentColumn {
   readonly fixed: boolean;
 }
 
+/** How a cell of a column stands in its row. */
+export interface Cell {
+  readonly className: string;
+  readonly style: { readonly left?: number };
+}
+
 /** The columns of a layout; what there is no longer is left out. */
 export function placedColumns(layout: Layout): readonly PlacedColumn[] {
   return layout.flatMap(({ id, width, pinned }) => {

@@ -4,10 +4,10 @@ import type { Experiment } from "../../../api/types";
 import type { Query } from "../../../components/address/paths";
 import { parseOrder } from "../../../components/tables/sorting";
 import { ColumnHeads } from "./column_heads";
-import { type PlacedColumn, placedColumns } from "./columns";
+import { type Cell, type PlacedColumn, placedColumns } from "./columns";
 import { type Layout, layoutText, parseLayout } from "./layout";
 import { pageSize, usualOrder } from "./search";
-import { type Cell, InView } from "./rows_in_view";
+import { InView } from "./rows_in_view";
 import { pagesFor, placesOf, rowsOf } from "./sections";
 import { keyAt, type Rows, type Wanted } from "./use_rows";
 

@@ -1,7 +1,6 @@
 import { formatNumber } from "../../../components/format";
 import type { ExperimentGroup } from "../api";
-import type { PlacedColumn } from "./columns";
-import type { Cell } from "./rows_in_view";
+import type { Cell, PlacedColumn } from "./columns";
 import { searchColumn } from "./search";
 
 const ends = ["COMPLETED", "CANCELED", "ERROR", "DELETED"];

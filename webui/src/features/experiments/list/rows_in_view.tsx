@@ -1,16 +1,11 @@
 import { memo } from "react";
 import type { Experiment } from "../../../api/types";
 import type { Query } from "../../../components/address/paths";
-import { groupTitle, type PlacedColumn } from "./columns";
+import { type Cell, groupTitle, type PlacedColumn } from "./columns";
 import type { Listed } from "./extra_columns";
 import { GroupRow } from "./group_row";
 import type { Place } from "./sections";
 import { keyAt, openGroups, rowAt, type Rows } from "./use_rows";
-
-export interface Cell {
-  readonly className: string;
-  readonly style: { readonly left?: number };
-}
 
 /** What every row of the list needs. */
 interface RowsInView {
