@@ -111,13 +111,26 @@ void Cluster::wake_agents(const Allocation& allocation, Step& step) {
   for (const auto& share : allocation.record.shares) step.effects.push_back(WakeAgent{share.agent});
 }
 
+/// Why it was asked to give its slots back, in words; empty where its log alone says that.
+std::string Cluster::why_it_gave_way(const Allocation& allocation) const {
+  if (allocation.for_others) return "gave its slots to other jobs";
+  if (!allocation.of_trial()) return "";
+  const auto* experiment = this->experiment(allocation.record.experiment_id);
+  if (experiment == nullptr) return "";
+  switch (experiment->record().state) {
+    case experiment::State::Paused: return "the experiment was paused";
+    case experiment::State::StoppingCanceled: return "the experiment was canceled";
+    default: return "";
+  }
+}
+
 // The allocation is over: its token is dead from here on, and its id is never used again.
 void Cluster::end(Allocation& ended, const Exit& exit, Step& step) {
   const auto allocation = allocations_.take(std::string(ended.record.id));
   auto record = allocation.record;
   record.state = AllocationState::Terminated;
   record.end_time = step.now;
-  record.exit_reason = exit.reason;
+  record.exit_reason = exit.reason.empty() && exit.preempted ? why_it_gave_way(allocation) : exit.reason;
   step.effects.push_back(PutAllocation{record});
   step.effects.push_back(WakeAllocation{record.id});
   wake_agents(allocation, step);

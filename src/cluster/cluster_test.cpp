@@ -181,6 +181,23 @@ TEST(Cluster, TheRankThatFailedFirstIsNamedAndNotTheOnesThatFollowedIt) {
   }
 }
 
+TEST(Cluster, ARunThatGaveWaySaysWhy) {
+  const std::pair<Verb, const char*> rows[] = {{Verb::Pause, "the experiment was paused"},
+                                               {Verb::Cancel, "the experiment was canceled"}};
+  for (const auto& [verb, expected] : rows) {
+    Bench bench;
+    bench.join("a", 1);
+    bench.submit();
+    const auto id = bench.allocation();
+    bench.handle(ExperimentCommanded{ExperimentId{1}, verb});
+    const auto outcome = bench.handle(exited(id, "a", 0));
+    std::string reason;
+    for (const auto& effect : outcome.effects)
+      if (const auto* put = std::get_if<PutAllocation>(&effect)) reason = put->record.exit_reason;
+    EXPECT_EQ(reason, expected);
+  }
+}
+
 TEST(Cluster, ADeadAllocationChangesNothing) {
   Bench bench;
   bench.join("a", 1);

@@ -13,7 +13,7 @@ import { type Range, withDetail } from "./zoom";
 function smoothed(chart: ChartData, weight: number): ChartData {
   if (weight === 0) return chart;
   const [x, ...ys] = chart.data;
-  return { ...chart, data: [x, ...ys.map((y, i) => (chart.series[i]?.group === "training" ? smooth(y as (number | null | undefined)[], weight) : y))] };
+  return { ...chart, data: [x, ...ys.map((y, i) => (chart.series[i]?.group === "training" ? smooth(x as number[], y as (number | null | undefined)[], weight) : y))] };
 }
 
 interface Shown {

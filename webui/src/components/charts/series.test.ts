@@ -3,14 +3,23 @@ import type { MetricReport } from "../../api/types";
 import { csv, inUnits, isolated, neighbours, notDrawn, smooth, unitOf } from "./series";
 
 test("smoothing draws a constant where there is one, and follows a step slowly", () => {
-  expect(smooth([2, 2, 2], 0.9)).toEqual([2, 2, 2].map((v) => expect.closeTo(v)));
-  const [first, second, third] = smooth([0, 1, 1], 0.5);
+  expect(smooth([1, 2, 3], [2, 2, 2], 0.9)).toEqual([2, 2, 2].map((v) => expect.closeTo(v)));
+  const [first, second, third] = smooth([10, 20, 30], [0, 1, 1], 0.5);
   expect([first, second, third]).toEqual([0, expect.closeTo(2 / 3), expect.closeTo(6 / 7)]);
 });
 
 test("what is missing stays missing, a gap begins anew, no weight changes nothing", () => {
-  expect(smooth([1, undefined, null, 5], 0.9)).toEqual([1, undefined, null, 5]);
-  expect(smooth([1, 2], 0)).toEqual([1, 2]);
+  expect(smooth([1, 2, 3, 4], [1, undefined, null, 5], 0.9)).toEqual([1, undefined, null, 5]);
+  expect(smooth([1, 2], [1, 2], 0)).toEqual([1, 2]);
+  expect(smooth([7], [1], 0.9)).toEqual([1]);
+  expect(smooth([7, 7], [1, 3], 0.5)).toEqual([1, 2]);
+});
+
+test("what is far away counts less than what is near, whatever the number of reports between them", () => {
+  // Usually 10 apart: the second is 5 after the first, the third 15 after the second.
+  const [, near, far] = smooth([0, 5, 20], [0, 1, 1], 0.25);
+  expect(near).toBeCloseTo(1 / (1 + 0.5));
+  expect(far).toBeCloseTo((0.125 + 1) / (0.125 * 1.5 + 1));
 });
 
 const report = (group: string, totalBatches: number, values: Record<string, unknown>): MetricReport => ({

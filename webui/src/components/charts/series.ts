@@ -7,21 +7,24 @@ import { count, toNumber } from "../format";
 type Value = number | null | undefined;
 
 /**
- * An exponential moving average: each value counts `weight` times what the
- * values before it count together, without the pull to 0 at the beginning.
- * What is missing stays missing; a gap begins anew.
+ * An exponential moving average over what is on the x axis: a value that is as far before another as two reports usually are
+ * counts `weight` times as much, one that is twice as far `weight`² times, so that reports may come at any pace. Without
+ * the pull to 0 at the beginning. What is missing stays missing; a gap begins anew.
  */
-export function smooth(values: readonly Value[], weight: number): Value[] {
+export function smooth(xs: readonly number[], values: readonly Value[], weight: number): Value[] {
   if (weight <= 0) return [...values];
-  let [sum, total] = [0, 0];
-  return values.map((value) => {
+  const known = xs.filter((_, i) => typeof values[i] === "number");
+  const usual = ((known.at(-1) ?? 0) - (known[0] ?? 0)) / Math.max(1, known.length - 1) || 1;
+  let [sum, total, last] = [0, 0, 0];
+  return values.map((value, i) => {
     if (value === undefined) return undefined;
     if (value === null) {
       [sum, total] = [0, 0];
       return null;
     }
-    sum = sum * weight + value;
-    total = total * weight + 1;
+    const x = xs[i] ?? 0;
+    const kept = total === 0 ? 0 : weight ** ((x - last) / usual);
+    [sum, total, last] = [sum * kept + value, total * kept + 1, x];
     return sum / total;
   });
 }
