@@ -26,7 +26,7 @@ export async function trial({ page, open, path, text, done, expectRefusals }, { 
   await page.getByRole("img", { name: /^2 runs in / }).waitFor();
   const happened = page.getByRole("table", { name: "What happened" }).locator("tbody tr");
   const story = (await happened.allInnerTexts()).reverse().join("\n");
-  for (const event of [/Run 1 started on \S+ with 1 slot/, /Saved a checkpoint after batch \d+/, /Run 1 ended/, /Run 2 started/, /Validated after batch \d+: validation_loss [\d.]+/])
+  for (const event of [/Run 1 started on \S+ with 1 slot/, /Saved a checkpoint after batch \d+/, /Run 1 ended: the experiment was paused/, /Run 2 started/, /Validated after batch \d+: validation_loss [\d.]+/])
     assert.match(story, event);
   await done("its timeline shows when it waited and ran, and what happened");
   assert.match(await text(runs.locator("tbody tr").nth(0)), /the beginning/);
