@@ -90,6 +90,7 @@ void Cluster::preempt(const std::string& id, bool may_stay, Step& step) {
   const auto seconds = live(allocation->record.experiment_id)->config().preemption_timeout_seconds;
   allocation->preempt_deadline = step.now + seconds.value_or(kPreemptionTimeoutSeconds) * kSecond;
   allocation->record.state = AllocationState::Terminating;
+  allocation->record.exit_reason = why_it_gives_way(*allocation);
   step.effects.push_back(PutAllocation{allocation->record});
   step.effects.push_back(WakeAllocation{id});
 }
@@ -111,10 +112,9 @@ void Cluster::wake_agents(const Allocation& allocation, Step& step) {
   for (const auto& share : allocation.record.shares) step.effects.push_back(WakeAgent{share.agent});
 }
 
-/// Why it was asked to give its slots back, in words; empty where its log alone says that.
-std::string Cluster::why_it_gave_way(const Allocation& allocation) const {
+/// Why it is asked to give its slots back, in words; empty where its log alone says that.
+std::string Cluster::why_it_gives_way(const Allocation& allocation) const {
   if (allocation.for_others) return "gave its slots to other jobs";
-  if (!allocation.of_trial()) return "";
   const auto* experiment = this->experiment(allocation.record.experiment_id);
   if (experiment == nullptr) return "";
   switch (experiment->record().state) {
@@ -130,7 +130,7 @@ void Cluster::end(Allocation& ended, const Exit& exit, Step& step) {
   auto record = allocation.record;
   record.state = AllocationState::Terminated;
   record.end_time = step.now;
-  record.exit_reason = exit.reason.empty() && exit.preempted ? why_it_gave_way(allocation) : exit.reason;
+  if (!exit.reason.empty() || !exit.preempted) record.exit_reason = exit.reason;
   step.effects.push_back(PutAllocation{record});
   step.effects.push_back(WakeAllocation{record.id});
   wake_agents(allocation, step);

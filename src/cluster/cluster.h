@@ -251,7 +251,7 @@ class Cluster {
   std::map<std::string, std::map<int, std::string>> waited_on() const;
   void carry_out(std::vector<scheduler::Placement> placements, const std::string& pool, Step& step);
   void kill(const std::string& id, Step& step);
-  std::string why_it_gave_way(const Allocation& allocation) const;
+  std::string why_it_gives_way(const Allocation& allocation) const;
   void end(Allocation& allocation, const experiment::Exit& exit, Step& step);
   void note_exit(Allocation& allocation, const api::RankExit& exit, Step& step);
   void end_if_all_ended(Allocation& allocation, Step& step);

@@ -69,6 +69,7 @@ void Cluster::resume(const std::string& id, Step& step) {
   }
   end_idle(*allocation, step);
   allocation->preempt = allocation->may_stay = allocation->resume = allocation->acknowledged = false;
+  allocation->record.exit_reason.clear();
   allocation->preempt_deadline.reset();
   allocation->record.state = AllocationState::Running;
   step.effects.push_back(PutAllocation{allocation->record});
