@@ -103,7 +103,7 @@ export function ExperimentTable({ project }: { project?: number }) {
               onView={setWanted}
               chosen={chosen}
               choose={choose}
-              onAll={(on) => void chooseAll(on)}
+              onAll={(on) => void chooseAll(on).catch(reload)} // which says what is wrong
             />
           )
         }
