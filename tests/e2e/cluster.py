@@ -217,16 +217,16 @@ class Cluster:
     def log_text(self, experiment):
         return "".join(line["log"] for line in self.log_lines(self.trial_of(experiment)["id"]))
 
-    def shims(self):
-        """What the shims of running tasks wrote of themselves."""
-        return self.shims_in(self.agent_directory)
+    def shims(self, allocations="*"):
+        """What the shims of running tasks wrote of themselves; ``allocations``: a pattern of their names."""
+        return self.shims_in(self.agent_directory, allocations)
 
     @staticmethod
-    def shims_in(directory):
+    def shims_in(directory, allocations="*"):
         found = []
         while True:
             try:
-                files = list(directory.glob("tasks/*/*/shim.json"))
+                files = list(directory.glob(f"tasks/{allocations}/*/shim.json"))
                 break
             except FileNotFoundError:  # a task that has ended was deleted meanwhile
                 continue

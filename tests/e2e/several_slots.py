@@ -81,10 +81,9 @@ class WithSlots(Cluster):
             server.kill()
         super().end()
 
-    def shims(self):
-        return super().shims() + [
-            s for n in range(1, self.agents) for s in self.shims_in(self.directory / f"agent-{n}")
-        ]
+    def shims(self, allocations="*"):
+        others = [self.directory / f"agent-{n}" for n in range(1, self.agents)]
+        return super().shims(allocations) + [s for other in others for s in self.shims_in(other, allocations)]
 
 
 def tasks_of(cluster, allocation_start):

@@ -1,6 +1,5 @@
 """Searches driven by a trial of the cluster: it is killed and paused, and the search is as it would have been."""
 
-import json
 import shutil
 import time
 
@@ -106,9 +105,8 @@ def test_a_runner_is_killed_and_paused_and_so_is_the_master(start, definition, u
     id = cluster.create(definition(PLAIN))
 
     def runner():
-        shims = cluster.agent_directory.glob(f"tasks/{cluster.trial_of(id)['taskId']}.*/*/shim.json")
-        own = [json.loads(file.read_text())["pid"] for file in shims]
-        return [shim["taskPid"] for shim in cluster.shims() if shim["pid"] in own and shim["taskPid"] > 1]
+        own = cluster.shims(f"{cluster.trial_of(id)['taskId']}.*")
+        return [shim["taskPid"] for shim in own if shim["taskPid"] > 1]
 
     for round in range(3):
         (pid,) = wait_until(runner, "the runner's process")

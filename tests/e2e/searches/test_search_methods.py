@@ -103,10 +103,8 @@ def runner_of(cluster, id):
 
 def kill_runner(cluster, runner_id):
     def pids():
-        trial = cluster.trial_of(runner_id)
-        shims = cluster.agent_directory.glob(f"tasks/{trial['taskId']}.*/*/shim.json")
-        own = [json.loads(file.read_text())["pid"] for file in shims]
-        return [shim["taskPid"] for shim in cluster.shims() if shim["pid"] in own and shim["taskPid"] > 1]
+        own = cluster.shims(f"{cluster.trial_of(runner_id)['taskId']}.*")
+        return [shim["taskPid"] for shim in own if shim["taskPid"] > 1]
 
     (pid,) = wait_until(pids, "the process of the search method")
     kill_process(pid)
