@@ -165,6 +165,13 @@ TEST(Cluster, ARankThatFailsWhileOthersRunOnTheSameAgentEndsThem) {
   EXPECT_EQ(bench.cluster.trial(TrialId{1})->record.restarts, 1);
 }
 
+std::string exit_reason(const Outcome& outcome) {
+  std::string reason;
+  for (const auto& effect : outcome.effects)
+    if (const auto* put = std::get_if<PutAllocation>(&effect)) reason = put->record.exit_reason;
+  return reason;
+}
+
 TEST(Cluster, TheRankThatFailedFirstIsNamedAndNotTheOnesThatFollowedIt) {
   for (const bool together : {true, false}) {
     Bench bench;
@@ -174,10 +181,8 @@ TEST(Cluster, TheRankThatFailedFirstIsNamedAndNotTheOnesThatFollowedIt) {
     const api::RankExit follower{.rank = 0, .code = api::kFollowedStatus};
     if (!together) bench.handle(RankFailed{id, "a", follower});
     const auto outcome = bench.handle(AllocationExited{id, "a", {follower, {.rank = 1, .code = 3}}});
-    std::string reason;
-    for (const auto& effect : outcome.effects)
-      if (const auto* put = std::get_if<PutAllocation>(&effect)) reason = put->record.exit_reason;
-    EXPECT_EQ(reason, "rank 1 exited with status 3") << (together ? "together" : "one after the other");
+    EXPECT_EQ(exit_reason(outcome), "rank 1 exited with status 3")
+        << (together ? "together" : "one after the other");
   }
 }
 
@@ -191,10 +196,7 @@ TEST(Cluster, ARunThatGaveWaySaysWhy) {
     const auto id = bench.allocation();
     bench.handle(ExperimentCommanded{ExperimentId{1}, verb});
     const auto outcome = bench.handle(exited(id, "a", 0));
-    std::string reason;
-    for (const auto& effect : outcome.effects)
-      if (const auto* put = std::get_if<PutAllocation>(&effect)) reason = put->record.exit_reason;
-    EXPECT_EQ(reason, expected);
+    EXPECT_EQ(exit_reason(outcome), expected);
   }
 }
 

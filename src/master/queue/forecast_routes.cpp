@@ -134,10 +134,10 @@ asio::awaitable<Result<ForecastReply>> forecast_queues(Services& s, std::any pri
   for (const auto& pool : pools)
     if (q.resource_pool.empty() || q.resource_pool == pool)
       situations.push_back(situation(s, principal, pool));
-  auto read = [&s, situations = std::move(situations), at = s.ledger.now()] {
+  auto read = [&s, &situations, at = s.ledger.now()] {
     ForecastReply reply;
-    for (const auto& now : situations)
-      for (auto& job : foresee(s.store, now, at)) reply.jobs.push_back(std::move(job));
+    for (auto& now : situations)
+      for (auto& job : foresee(s.store, std::move(now), at)) reply.jobs.push_back(std::move(job));
     return reply;
   };
   auto reply = co_await offload(s, std::move(read));
