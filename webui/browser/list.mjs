@@ -160,6 +160,8 @@ export async function list({ page, open, path, text, done, expectRefusals }, { s
   await page.waitForFunction((n) => document.querySelectorAll("tbody tr[aria-rowindex]:not([aria-busy])").length === n, single);
   await group("single").getByRole("button").click();
   await only(long.id).waitFor({ state: "detached" });
+  await page.getByRole("combobox", { name: "Group by" }).selectOption("");
+  await shows(all);
   await done("experiments are grouped by a column, with states and sums of each group; the address keeps what is open");
 
   await open("/det/experiments");

@@ -13,36 +13,42 @@ export interface Column<T> {
   readonly value?: (row: T) => number | string | undefined;
 }
 
+/** For `aria-sort` of a title. */
+export const sortOf = (order: Order, id: string) => (order.by !== id ? "none" : order.descending ? "descending" : "ascending");
+
+interface SortTitleProps {
+  readonly id: string;
+  readonly title: string;
+  readonly order: Order;
+  readonly onOrder: (order: Order) => void;
+}
+
+/** A title that is a button: a click sorts, a second one the other way round. */
+export function SortTitle({ id, title, order, onOrder }: SortTitleProps) {
+  return (
+    <button type="button" className="sort" onClick={() => onOrder(toggled(order, id))}>
+      {title}
+      <span aria-hidden="true">{{ none: "", descending: " ↓", ascending: " ↑" }[sortOf(order, id)]}</span>
+    </button>
+  );
+}
+
 interface HeadProps {
   readonly columns: readonly { readonly id: string; readonly title: string; readonly number?: boolean; readonly hint?: string }[];
   readonly sortable: (id: string) => boolean;
   readonly order: Order;
   readonly onOrder: (order: Order) => void;
-  /** A cell before the first. */
-  readonly before?: ReactNode;
 }
 
-/** Titles that are buttons: a click sorts, a second one the other way round. */
-export function TableHead({ columns, sortable, order, onOrder, before }: HeadProps) {
+function TableHead({ columns, sortable, order, onOrder }: HeadProps) {
   return (
     <thead>
       <tr>
-        {before}
-        {columns.map(({ id, title, number, hint }) => {
-          const sort = order.by !== id ? "none" : order.descending ? "descending" : "ascending";
-          return (
-            <th key={id} scope="col" className={number ? "number" : undefined} title={hint} aria-sort={sortable(id) ? sort : undefined}>
-              {sortable(id) ? (
-                <button type="button" className="sort" onClick={() => onOrder(toggled(order, id))}>
-                  {title}
-                  <span aria-hidden="true">{sort === "none" ? "" : order.descending ? " ↓" : " ↑"}</span>
-                </button>
-              ) : (
-                title
-              )}
-            </th>
-          );
-        })}
+        {columns.map(({ id, title, number, hint }) => (
+          <th key={id} scope="col" className={number ? "number" : undefined} title={hint} aria-sort={sortable(id) ? sortOf(order, id) : undefined}>
+            {sortable(id) ? <SortTitle id={id} title={title} order={order} onOrder={onOrder} /> : title}
+          </th>
+        ))}
       </tr>
     </thead>
   );

@@ -1,5 +1,6 @@
 import { type PointerEvent, useState } from "react";
-import { type Order, toggled } from "../../../components/tables/sorting";
+import type { Order } from "../../../components/tables/sorting";
+import { sortOf, SortTitle } from "../../../components/tables/table";
 import { Menu } from "../../../components/forms/menu";
 import type { Cell, PlacedColumn } from "./columns";
 import { type Layout, moved, movedBefore, pinned, resized, shown } from "./layout";
@@ -27,14 +28,13 @@ export function ColumnHeads({ columns, layout, order, onOrder, onLayout, onGroup
   const [dragged, setDragged] = useState<string>();
   return columns.map((column) => {
     const { id, title, hint } = column;
-    const sort = order.by !== id ? "none" : order.descending ? "descending" : "ascending";
     const change = (next: Layout) => onLayout(next, true);
     return (
       <th
         key={id}
         scope="col"
         title={hint}
-        aria-sort={isSortable(id) ? sort : undefined}
+        aria-sort={isSortable(id) ? sortOf(order, id) : undefined}
         {...place(column)}
         draggable
         onDragStart={(event) => {
@@ -49,14 +49,7 @@ export function ColumnHeads({ columns, layout, order, onOrder, onLayout, onGroup
         }}
       >
         <span className="head">
-          {isSortable(id) ? (
-            <button type="button" className="sort ellipsis" onClick={() => onOrder(toggled(order, id))}>
-              {title}
-              <span aria-hidden="true">{sort === "none" ? "" : order.descending ? " ↓" : " ↑"}</span>
-            </button>
-          ) : (
-            <span className="ellipsis">{title}</span>
-          )}
+          <span className="ellipsis">{isSortable(id) ? <SortTitle id={id} title={title} order={order} onOrder={onOrder} /> : title}</span>
           <Menu label={`Column ${title}`}>
             <button type="button" data-stays onClick={() => change(moved(layout, id, -1))}>
               Move left

@@ -50,7 +50,9 @@ async function load(question: string, query: Query, columns: readonly string[], 
   const groups = query.group ? await listGroups(query, columns, signal) : [];
   const open = openGroups(query.open);
   const byKey = new Map(groups.map(({ value }) => [keyOf(value), value]));
-  const there = query.group ? wanted.filter(({ group }) => open.has(group) && byKey.has(group)) : wanted.filter(({ group }) => group === "");
+  const fitting = wanted.filter(({ group }) => (query.group ? open.has(group) && byKey.has(group) : group === ""));
+  // A list that had groups a moment ago has none of its own pages in view yet.
+  const there = query.group || fitting.length > 0 ? fitting : [{ group: "", page: 0 }];
   const parts = await Promise.all(there.map(({ group, page }) => listExperiments(query, columns, { page, group: byKey.get(group) }, signal)));
   const total = query.group ? groups.reduce((sum, { count }) => sum + count, 0) : (parts[0]?.pagination.total ?? 0);
   const sections = query.group
