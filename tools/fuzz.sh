@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds="${1:-60}"
 shift || true
-[ $# -gt 0 ] || set -- json yaml http archive
+[ $# -gt 0 ] || set -- json yaml http archive events
 for package in clang-19 libclang-rt-19-dev; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing=1
 done

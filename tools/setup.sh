@@ -14,7 +14,7 @@ PACKAGES=(
   libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev
   libsqlite3-dev libpq-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev
   libarchive-dev libcurl4-openssl-dev libssl-dev openssl libre2-dev libsodium-dev libmimalloc-dev
-  libxxhash-dev
+  libxxhash-dev libprotozero-dev
   python3-venv python3-dev dataset-fashion-mnist
   clang-19 lld  # half the time of g++, for us and for trials in C++
   openssh-server openssh-client rsync  # shells are SSH servers

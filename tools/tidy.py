@@ -32,6 +32,7 @@ PURE = (
     "api",
     "cluster",
     "forecast",
+    "media",
 )
 _IO = ("logging", "http", "checkpoint", "store")
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
@@ -46,6 +47,7 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "task": ("base",),
     "cluster": ("base", "config", "search", "scheduler", "elastic", "experiment", "task", "api"),
     "forecast": ("base", "config", "search", "scheduler", "elastic", "experiment", "task", "api", "cluster"),
+    "media": ("base",),
     "logging": (),
     "http": ("base", "logging"),
     "checkpoint": ("base", "config"),

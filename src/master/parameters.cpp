@@ -38,6 +38,12 @@ constexpr InSomeRoutes kInSomeRoutes[] = {
     {"/api/v1/shells", "workspaceId", "Only the shells of this workspace; 0 for all workspaces."},
     {"/api/v1/tensorboards", "workspaceId", "Only the TensorBoards of this workspace; 0 for all workspaces."},
     {"/api/v1/templates", "workspaceIds", "Only the templates of the workspaces with these ids."},
+    {"/api/v1/trials/{trialId}/media", "kind", "What kind of media to get."},
+    {"/api/v1/trials/{trialId}/media", "tag", "The tag under which the trial wrote them."},
+    {"/api/v1/trials/{trialId}/media", "step",
+     "The step of the last value, or of the nearest before it; the newest without one."},
+    {"/api/v1/trials/{trialId}/media", "limit",
+     "The most values to get, evenly spaced over the steps, from 1 to 200; fewer where they are large."},
     {"/api/v1/trials/{trialId}/workloads", "filter",
      "FILTER_OPTION_TRAINING, FILTER_OPTION_VALIDATION, FILTER_OPTION_CHECKPOINT or "
      "FILTER_OPTION_CHECKPOINT_OR_VALIDATION; empty for all."},

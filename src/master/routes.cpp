@@ -59,6 +59,7 @@ void add_all_routes(http::Router& router, Services& services) {
   add_usage_routes(router, services);
   add_job_routes(router, services);
   add_forecast_routes(router, services);
+  add_media_routes(router, services);
   add_search_routes(router, services);
   add_simulate_routes(router, services);
   add_pareto_routes(router, services);

@@ -138,6 +138,7 @@ void add_experiment_routes(http::Router& router, Services& s);
 void add_submit_routes(http::Router& router, Services& s);
 void add_trial_routes(http::Router& router, Services& s);
 void add_profiler_routes(http::Router& router, Services& s);
+void add_media_routes(http::Router& router, Services& s);
 void add_task_log_routes(http::Router& router, Services& s);  ///< for the same
 void add_unmanaged_submit_routes(http::Router& router, Services& s);
 void add_unmanaged_routes(http::Router& router, Services& s);  ///< for processes outside the cluster

@@ -66,7 +66,8 @@ void add_safety_headers(Headers& headers) {
   // uPlot and React set styles by script, which needs no 'unsafe-inline'.
   headers.add(
       "Content-Security-Policy",
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; "
+      "font-src 'self'; "
       "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
 }
 

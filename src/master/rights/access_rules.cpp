@@ -186,6 +186,8 @@ std::vector<Rule> of_trials() {
       one("GET /api/v1/trials/{trialId}/environment", ViewExperimentMetadata, K::Trial, "trialId"),
       one("GET /api/v1/trials/{trialId}/logs", ViewExperimentArtifacts, K::Trial, "trialId"),
       one("GET /api/v1/trials/{trialId}/logs/fields", ViewExperimentArtifacts, K::Trial, "trialId"),
+      one("GET /api/v1/trials/{trialId}/media", ViewExperimentArtifacts, K::Trial, "trialId"),
+      one("GET /api/v1/trials/{trialId}/media/values", ViewExperimentArtifacts, K::Trial, "trialId"),
       one("GET /api/v1/trials/{trialId}/metrics/follow", ViewExperimentMetadata, K::Trial, "trialId"),
       one("GET /api/v1/trials/{trialId}/profiler/available_series", ViewExperimentMetadata, K::Trial,
           "trialId"),

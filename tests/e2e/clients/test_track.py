@@ -137,6 +137,14 @@ def test_images_and_files_are_kept_with_the_checkpoints(cluster, program, tmp_pa
     assert set(tags["tensors"]) == {"words", "note"}
     assert (board.Images("picture")[0].width, board.Images("picture")[0].height) == (6, 4)
     assert json.loads((directory / "tables" / "words-1.json").read_text())["rows"] == [["a", 3]]
+    shown = cluster.get(f"trials/{trial['id']}/media")["tags"]
+    assert {(one["kind"], one["tag"]) for one in shown} == {
+        ("image", "picture"),
+        ("audio", "beep"),
+        ("histogram", "weights"),
+        ("text", "words"),
+        ("text", "note"),
+    }
     (checkpoint,) = cluster.get(f"trials/{trial['id']}/checkpoints")["checkpoints"]
     assert checkpoint["metadata"] == {"steps_completed": 1, "artifact": "model.txt", "kind": "model"}
     assert "model.txt" in checkpoint["resources"]

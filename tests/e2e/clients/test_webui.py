@@ -12,7 +12,7 @@ import time
 import pytest
 import yaml
 from browser import walk
-from cluster import BINARY, wait_until
+from cluster import BINARY, HERE, wait_until
 from receiver import Receiver
 
 
@@ -112,6 +112,7 @@ def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
     search = cluster.create(noisy, config="search.yaml")
     resumed = cluster.create(noisy, "--config", "name=interrupted")
     profiled = profiled_experiment(cluster, tmp_path / "profiled")
+    pictures = [cluster.create(HERE / "models" / "pictures") for _ in range(2)]
     trial = cluster.trial_of(resumed)["id"]
     wait_until(lambda: cluster.log_text(resumed).count("\nline "), "a line of the trial")
     cluster.run("experiment", "pause", resumed)
@@ -119,7 +120,8 @@ def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
     cluster.run("experiment", "activate", resumed)
     cluster.wait_for_state(resumed, "COMPLETED")
     cluster.wait_for_state(search, "COMPLETED")
-    cluster.wait_for_state(profiled, "COMPLETED")
+    for experiment in (profiled, *pictures):
+        cluster.wait_for_state(experiment, "COMPLETED")
     long = cluster.create(
         noisy,
         *("--config", "name=long way", "--config", "searcher.max_length.batches=1000000"),
@@ -143,6 +145,7 @@ def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
         },
         "resumed": {"id": resumed, "trial": trial},
         "profiled": cluster.trial_of(profiled)["id"],
+        "pictures": [cluster.trial_of(experiment)["id"] for experiment in pictures],
         "curve": long_curve(cluster),
         "lonely": lonely_value(cluster),
         "seeds": seeds(cluster),

@@ -3344,6 +3344,40 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/trials/{trialId}/media": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the tags of images, histograms, text and audio in the TensorBoard files of a trial, with the steps that can be read */
+        readonly get: operations["getTrialsTrialIdMedia"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/trials/{trialId}/media/values": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get images, histograms, text or audio of a tag in the TensorBoard files of a trial */
+        readonly get: operations["getTrialsTrialIdMediaValues"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/trials/{trialId}/metrics": {
         readonly parameters: {
             readonly query?: never;
@@ -5026,6 +5060,35 @@ export interface components {
             readonly userManagementEnabled: boolean;
             readonly featureSwitches: readonly string[];
             readonly clusterMessage: components["schemas"]["Message"] | null;
+        };
+        readonly MediaFile: {
+            readonly mediaType: string;
+            readonly data: string;
+        };
+        readonly MediaHistogram: {
+            readonly edges: readonly number[];
+            readonly counts: readonly number[];
+        };
+        readonly MediaTag: {
+            /** @enum {string} */
+            readonly kind: "image" | "histogram" | "text" | "audio";
+            readonly tag: string;
+            readonly steps: readonly string[];
+        };
+        readonly MediaTagsReply: {
+            readonly tags: readonly components["schemas"]["MediaTag"][];
+        };
+        readonly MediaValue: {
+            /** Format: int64 */
+            readonly step: string;
+            /** Format: date-time */
+            readonly reportTime: string;
+            readonly files: readonly components["schemas"]["MediaFile"][];
+            readonly histogram?: components["schemas"]["MediaHistogram"];
+            readonly texts: readonly string[];
+        };
+        readonly MediaValuesReply: {
+            readonly values: readonly components["schemas"]["MediaValue"][];
         };
         readonly MembersReply: {
             readonly groups: readonly components["schemas"]["GroupObject"][];
@@ -21027,6 +21090,178 @@ export interface operations {
             };
             /** @description URI Too Long */
             readonly 414: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getTrialsTrialIdMedia: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the trial. */
+                readonly trialId: number;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["MediaTagsReply"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unimplemented */
+            readonly 501: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unavailable */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getTrialsTrialIdMediaValues: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description What kind of media to get. */
+                readonly kind?: "image" | "histogram" | "text" | "audio";
+                /** @description The tag under which the trial wrote them. */
+                readonly tag?: string;
+                /** @description The step of the last value, or of the nearest before it; the newest without one. */
+                readonly step?: string;
+                /** @description The most values to get, evenly spaced over the steps, from 1 to 200; fewer where they are large. */
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the trial. */
+                readonly trialId: number;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["MediaValuesReply"];
+                };
+            };
+            /** @description InvalidArgument */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unauthenticated */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description PermissionDenied */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description NotFound */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description URI Too Long */
+            readonly 414: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unimplemented */
+            readonly 501: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Unavailable */
+            readonly 503: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

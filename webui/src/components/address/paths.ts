@@ -3,7 +3,7 @@
 export const mount = "/det";
 
 export const experimentTabs = ["overview", "search", "trials", "checkpoints", "configuration", "code", "notes", "logs"] as const;
-export const trialTabs = ["overview", "hyperparameters", "workloads", "checkpoints", "runs", "profile", "environment", "logs"] as const;
+export const trialTabs = ["overview", "media", "hyperparameters", "workloads", "checkpoints", "runs", "profile", "environment", "logs"] as const;
 export const clusterTabs = ["overview", "usage", "policies", "logs"] as const;
 /** Of these the first is what the plain address shows. */
 export const userTabs = ["users", "groups", "tokens"] as const;

@@ -5,6 +5,7 @@ import { colourAt, restColour } from "../../components/charts/palette";
 import { Dot } from "../../components/charts/dot";
 import { flatten, formatNumber, isTerminal, runTime, shortNumber } from "../../components/format";
 import { groupingsOf } from "../../components/charts/groupings";
+import { Media } from "../../components/media/media";
 import { Metrics } from "../../components/charts/metrics";
 import { Loaded, PageHead, Panel, StateBadge } from "../../components/parts";
 import { Link, useParameter } from "../../components/address/route";
@@ -83,6 +84,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
   const ids = useMemo(() => list.map(({ trial }) => trial.id), [key]);
   const scales = useMemo(() => new Map(list.map(({ trial, experiment }) => [trial.id, scaleOf(trial, experiment.config)])), [key]);
   const groupings = useMemo(() => groupingsOf(list.map(({ trial }) => trial)), [key]);
+  const live = list.some(({ trial }) => !isTerminal(trial.state));
   const colours = new Map(ids.map((id, index) => [id, colourAt(index)]));
   const texts = list.map(({ trial }) => new Map(flatten(trial.hparams)));
   const names = [...new Set(texts.flatMap((map) => [...map.keys()]))].sort();
@@ -92,7 +94,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
       <Metrics
         trialIds={ids}
         scales={scales}
-        live={list.some(({ trial }) => !isTerminal(trial.state))}
+        live={live}
         first={list[0]?.experiment.searcherMetric ?? ""}
         colour={({ trialId }) => colours.get(trialId) ?? restColour}
         groupings={groupings}
@@ -168,6 +170,7 @@ function Comparison({ list, onRemove }: { list: readonly TrialWithExperiment[]; 
           </table>
         </div>
       </Panel>
+      <Media trialIds={ids} live={live} colours={colours} beside />
       <CodeDifferences list={list} />
     </>
   );

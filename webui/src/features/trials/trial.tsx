@@ -5,6 +5,7 @@ import { scaleOf } from "../../components/charts/curves";
 import { Dialog } from "../../components/forms/dialog";
 import { count, flatten, formatBytes, formatNumber, isTerminal, runTime } from "../../components/format";
 import { Logs } from "../../components/logs/logs";
+import { Media } from "../../components/media/media";
 import { Metrics } from "../../components/charts/metrics";
 import { useRights } from "../../components/people/me";
 import { Age, Loaded, Pairs, Panel, Problem, StateBadge } from "../../components/parts";
@@ -53,6 +54,8 @@ function Content({ trial, experiment, tab }: TrialWithExperiment & { tab: TrialT
   switch (tab) {
     case "overview":
       return <Overview trial={trial} experiment={experiment} live={live} />;
+    case "media":
+      return <Media trialIds={[trial.id]} live={live} />;
     case "hyperparameters":
       return (
         <Panel title="Hyperparameters">

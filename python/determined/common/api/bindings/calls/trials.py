@@ -26,6 +26,8 @@ from determined.common.api.bindings.messages.trials import (
     v1GetRunMetadataResponse,
     v1GetTrainingMetricsResponse,
     v1GetTrialEnvironmentsResponse,
+    v1GetTrialMediaResponse,
+    v1GetTrialMediaValuesResponse,
     v1GetTrialProfilerAvailableSeriesResponse,
     v1GetTrialProfilerMetricsResponse,
     v1GetTrialResponse,
@@ -58,6 +60,8 @@ __all__ = [
     "get_GetTrainingMetrics",
     "get_GetTrial",
     "get_GetTrialEnvironments",
+    "get_GetTrialMedia",
+    "get_GetTrialMediaValues",
     "get_GetTrialProfilerAvailableSeries",
     "get_GetTrialProfilerMetrics",
     "get_GetTrialWorkloads",
@@ -336,6 +340,27 @@ def get_GetTrial(session: Session, *, trialId: int) -> v1GetTrialResponse:
 def get_GetTrialEnvironments(session: Session, *, trialId: int) -> v1GetTrialEnvironmentsResponse:
     """Get the environment of each run of a trial: packages, hardware, flags and seeds."""
     return v1GetTrialEnvironmentsResponse.from_json(session.get(f"/api/v1/trials/{trialId}/environment"))
+
+
+def get_GetTrialMedia(session: Session, *, trialId: int) -> v1GetTrialMediaResponse:
+    """List the tags of images, histograms, text and audio in the TensorBoard files of a trial, with the steps that
+    can be read."""
+    return v1GetTrialMediaResponse.from_json(session.get(f"/api/v1/trials/{trialId}/media"))
+
+
+def get_GetTrialMediaValues(
+    session: Session,
+    *,
+    trialId: int,
+    kind: str | None = None,
+    tag: str | None = None,
+    step: int | None = None,
+    limit: int | None = None,
+) -> v1GetTrialMediaValuesResponse:
+    """Get images, histograms, text or audio of a tag in the TensorBoard files of a trial."""
+    return v1GetTrialMediaValuesResponse.from_json(
+        session.get(f"/api/v1/trials/{trialId}/media/values", {"kind": kind, "tag": tag, "step": step, "limit": limit})
+    )
 
 
 def get_FollowTrialMetrics(

@@ -38,6 +38,8 @@ __all__ = [
     "v1GetRunMetadataResponse",
     "v1GetTrainingMetricsResponse",
     "v1GetTrialEnvironmentsResponse",
+    "v1GetTrialMediaResponse",
+    "v1GetTrialMediaValuesResponse",
     "v1GetTrialProfilerAvailableSeriesResponse",
     "v1GetTrialProfilerMetricsResponse",
     "v1GetTrialResponse",
@@ -45,6 +47,10 @@ __all__ = [
     "v1GetValidationMetricsResponse",
     "v1KillRunsRequest",
     "v1KillRunsResponse",
+    "v1MediaFile",
+    "v1MediaHistogram",
+    "v1MediaTag",
+    "v1MediaValue",
     "v1MetricBatchesResponse",
     "v1MoveRunsRequest",
     "v1MoveRunsResponse",
@@ -187,6 +193,14 @@ class v1GetTrialEnvironmentsResponse(Message):
     git: v1Git
 
 
+class v1GetTrialMediaResponse(Message):
+    tags: list[v1MediaTag]
+
+
+class v1GetTrialMediaValuesResponse(Message):
+    values: list[v1MediaValue]
+
+
 class v1GetTrialProfilerAvailableSeriesResponse(Message):
     labels: list[v1TrialProfilerMetricLabels]
 
@@ -217,6 +231,30 @@ class v1KillRunsRequest(Message):
 
 class v1KillRunsResponse(Message):
     results: list[v1RunActionResult]
+
+
+class v1MediaFile(Message):
+    mediaType: str
+    data: str
+
+
+class v1MediaHistogram(Message):
+    edges: list[float]
+    counts: list[float]
+
+
+class v1MediaTag(Message):
+    kind: str
+    tag: str
+    steps: list[str]
+
+
+class v1MediaValue(Message):
+    step: str
+    reportTime: str
+    files: list[v1MediaFile]
+    texts: list[str]
+    histogram: v1MediaHistogram | None = None
 
 
 class v1MetricBatchesResponse(Message):

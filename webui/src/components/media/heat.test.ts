@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { heatOf } from "./heat";
+
+test("histograms of other buckets are put over the same rows", () => {
+  const heat = heatOf([{ edges: [0, 1, 2], counts: [3, 1] }, { edges: [0, 4], counts: [8] }], 4);
+  expect([heat.least, heat.most]).toEqual([0, 4]);
+  const dense = heat.columns.map((column) => column.map((part) => Number(part.toFixed(3))));
+  expect(dense).toEqual([
+    [1, 0.333, 0, 0],
+    [0.333, 0.333, 0.333, 0.333],
+  ]);
+});
+
+test("a single value is a row", () => {
+  const heat = heatOf([{ edges: [5, 5], counts: [7] }], 3);
+  expect(heat.columns).toEqual([[0, 0, 1]]);
+});
+
+test("no bucket at all is an empty column", () => {
+  expect(heatOf([{ edges: [0, 1], counts: [1] }, { edges: [], counts: [] }], 2).columns).toEqual([[1, 1], [0, 0]]);
+});
