@@ -43,6 +43,15 @@ export async function trial({ page, open, path, text, done, expectRefusals }, { 
   await isDrawn(page, page.locator("figure.chart", { hasText: "CPU utilization, %" }));
   await page.locator("figure.chart", { hasText: "Memory free, GiB" }).waitFor();
   await done("how busy the machines were is a chart each");
+  await open(`/det/trials/${profiled}`);
+  await page.getByRole("checkbox", { name: "Hardware" }).check();
+  await page.waitForURL(/hardware=1/);
+  const busy = page.locator("figure.chart", { hasText: "CPU utilization, %" });
+  await isDrawn(page, busy);
+  assert.match(await text(busy), /batches/);
+  await page.reload();
+  await isDrawn(page, busy);
+  await done("the use of the machines is drawn beside the metrics, on the same axis");
   await open(`/det/trials/${id}`);
   await tab("workloads").click();
   await page.getByRole("button", { name: "validation" }).click();

@@ -34,8 +34,11 @@ except ValueError:
     traceback.print_exc()
 with det.core.init() as context:
     context.profiler.on(sampling_interval=0.1, samples_per_report=2)
-    time.sleep(1.5)
+    for step in (1, 2):
+        context.train.report_training_metrics(step, {"loss": 1 / step})
+        time.sleep(0.8)
     context.profiler.off()
+    context.train.report_training_metrics(3, {"loss": 0.1})
     for operation in context.searcher.operations():
         operation.report_completed(1.0)
 """

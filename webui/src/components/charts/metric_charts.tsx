@@ -28,8 +28,8 @@ interface Shown {
   readonly range?: Range | undefined;
 }
 
-/** A chart for each metric, and the axes that all trials have what it takes for. */
-export function useCharts({ trialIds, reports: { list }, scales, view, groupings, first, range }: Shown): { readonly made: readonly ChartData[]; readonly possible: readonly Axis[]; readonly axis: Axis } {
+/** A chart for each metric, the axes that all trials have what it takes for, and what that is. */
+export function useCharts({ trialIds, reports: { list }, scales, view, groupings, first, range }: Shown): { readonly made: readonly ChartData[]; readonly possible: readonly Axis[]; readonly axis: Axis; readonly withRecords: ReadonlyMap<number, Scale> } {
   const withRecords = useMemo(() => {
     const counted = countedRecords(list);
     return new Map([...scales].map(([id, scale]) => [id, { ...scale, counted: counted.get(id) ?? [] }]));
@@ -44,7 +44,7 @@ export function useCharts({ trialIds, reports: { list }, scales, view, groupings
       .map((chart) => smoothed(chart, weight))
       .map((chart) => (values === undefined ? chart : grouped(chart, group, (id) => values.get(id) ?? "–", band)));
   }, [list, detail, axis, withRecords, first, weight, group, band, groupings]);
-  return { made, possible, axis };
+  return { made, possible, axis, withRecords };
 }
 
 interface MetricChartsProps {

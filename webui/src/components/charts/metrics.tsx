@@ -6,7 +6,10 @@ import { differing, type Groupings } from "./groupings";
 import { download } from "../forms/download";
 import { CopyButton } from "../forms/copy_button";
 import { Choice, Panel, Problem } from "../parts";
+import { ofHardware } from "./hardware";
+import { HardwareCharts } from "./hardware_charts";
 import { MetricCharts, useCharts } from "./metric_charts";
+import { placing } from "./placing";
 import { allReports, useReports } from "./reports";
 import { useQuery } from "../address/route";
 import { csv } from "./series";
@@ -38,7 +41,7 @@ export function Metrics({ trialIds, scales, live, first, colour, groupings = non
   const group = groups.includes(asked.group) ? asked.group : "";
   const view = { ...asked, group };
   const range = useMemo(() => parseRange(query.zoom ?? ""), [query.zoom]);
-  const { made, possible, axis } = useCharts({ trialIds, reports, scales, view, groupings, first, range });
+  const { made, possible, axis, withRecords } = useCharts({ trialIds, reports, scales, view, groupings, first, range });
   const [all, setAll] = useState(false);
   const [saving, setSaving] = useState("");
   const save = async () => {
@@ -51,6 +54,10 @@ export function Metrics({ trialIds, scales, live, first, colour, groupings = non
     }
   };
   const weight = weights.find(([value]) => Number(value) === view.smooth)?.[0] ?? "0";
+  const measured = useMemo(() => reports.list.some(ofHardware), [reports.list]);
+  const hardware = measured && (query.hardware ?? "") !== "";
+  const place = useMemo(() => placing(reports.list, axis, withRecords), [reports.list, axis, withRecords]);
+  const onRange = (to?: Range) => change({ zoom: to ? rangeText(to) : "" });
   const only = made.filter(({ name }) => name === view.metric);
   const wanted = only.length > 0 ? only : made;
   const shown = all ? wanted : wanted.slice(0, shownAtFirst);
@@ -69,6 +76,11 @@ export function Metrics({ trialIds, scales, live, first, colour, groupings = non
           <label className="check">
             <input type="checkbox" checked={view.log} onChange={(event) => change({ log: event.target.checked ? "1" : "" })} /> Log scale
           </label>
+          {measured && (
+            <label className="check" title="How busy the machines were">
+              <input type="checkbox" checked={hardware} onChange={(event) => change({ hardware: event.target.checked ? "1" : "" })} /> Hardware
+            </label>
+          )}
           {range !== undefined && (
             <button type="button" title="Or double-click a chart" onClick={() => change({ zoom: "" })}>
               Reset zoom
@@ -85,11 +97,17 @@ export function Metrics({ trialIds, scales, live, first, colour, groupings = non
       {made.length === 0 && (
         <p className="quiet">{!reports.complete ? "Loading metrics …" : live ? "No metrics reported yet." : "No metrics were reported."}</p>
       )}
-      <MetricCharts charts={shown} log={view.log} colour={colour} range={range} onRange={(to?: Range) => change({ zoom: to ? rangeText(to) : "" })} />
+      <MetricCharts charts={shown} log={view.log} colour={colour} range={range} onRange={onRange} />
       {wanted.length > shown.length && (
         <button type="button" onClick={() => setAll(true)}>
           Show all {wanted.length} metrics
         </button>
+      )}
+      {hardware && (
+        <>
+          <h3>Hardware</h3>
+          <HardwareCharts reports={reports.list} axis={axis} place={place} colour={colour} range={range} onRange={onRange} />
+        </>
       )}
     </Panel>
   );

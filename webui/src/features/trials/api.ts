@@ -1,5 +1,5 @@
 import { get, post, type Query, stream } from "../../api/client";
-import type { Checkpoint, LogLine, MetricReport, TrialEnvironments, Workload } from "../../api/types";
+import type { Checkpoint, LogLine, TrialEnvironments, Workload } from "../../api/types";
 import { type Run, runs } from "./runs";
 import type { Allocation, Sources } from "./timeline";
 
@@ -26,15 +26,6 @@ export function listWorkloads(id: number, only: WorkloadKind | undefined, offset
 
 export async function killTrial(id: number): Promise<void> {
   await post("/api/v1/trials/{id}/kill", { path: { id } });
-}
-
-/** What a trial reported in one group of metrics, of long curves as many reports as `most` shows. */
-export async function listReports(id: number, group: string, most: number, signal: AbortSignal): Promise<readonly MetricReport[]> {
-  const reports: MetricReport[] = [];
-  await stream("/api/v1/trials/metrics/trial_metrics", { query: { trialIds: [id], group, maxDatapoints: most } }, signal, (items) =>
-    reports.push(...items.flatMap(({ metrics }) => metrics)),
-  );
-  return reports;
 }
 
 async function linesWith(trialId: number, query: Query<"/api/v1/trials/{trialId}/logs">, signal: AbortSignal): Promise<LogLine[]> {

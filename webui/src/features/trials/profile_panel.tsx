@@ -1,47 +1,40 @@
 import { useMemo } from "react";
+import { stream } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import type { MetricReport } from "../../api/types";
-import { Chart } from "../../components/charts/chart";
+import { hardwareGroups } from "../../components/charts/hardware";
+import { HardwareCharts } from "../../components/charts/hardware_charts";
+import { placing } from "../../components/charts/placing";
 import { Loaded } from "../../components/parts";
-import { listReports } from "./api";
-import { profileCharts, profileGroups } from "./profile";
 
 /** The profiler reports each ten seconds. */
 const pollMs = 10_000;
 /** A curve of more points looks the same. */
 const pointsMax = 1000;
 
-/** How busy the machines were on which a trial ran. */
+/** How busy the machines were on which a trial ran, over the time since it started. */
 export function ProfilePanel({ id, startTime, live }: { id: number; startTime: string; live: boolean }) {
-  const [loaded] = usePolled(
-    `profile ${id}`,
-    async (signal) => (await Promise.all(profileGroups.map((group) => listReports(id, group, pointsMax, signal)))).flat(),
-    pollMs,
-    () => live,
-  );
+  const [loaded] = usePolled(`profile ${id}`, (signal) => load(id, signal), pollMs, () => live);
+  const place = useMemo(() => placing([], "time", new Map([[id, { startTime }]])), [id, startTime]);
   return (
     <Loaded of={loaded} what="profiler data">
-      {(reports) => <Charts reports={reports} startTime={startTime} live={live} />}
+      {(reports) => (reports.length === 0 ? <NothingMeasured live={live} /> : <HardwareCharts reports={reports} axis="time" place={place} />)}
     </Loaded>
   );
 }
 
-function Charts({ reports, startTime, live }: { reports: readonly MetricReport[]; startTime: string; live: boolean }) {
-  const made = useMemo(() => profileCharts(reports, startTime), [reports, startTime]);
-  if (made.length === 0)
-    return (
-      <p className="quiet">
-        {live ? "No profiler data yet." : "The profiler was not enabled."} To enable it, call <code>context.profiler.on()</code>in the training script. It samples CPU, GPU, memory, disk, and network every second.
-      </p>
-    );
+function NothingMeasured({ live }: { live: boolean }) {
   return (
-    <>
-      <div className="charts">
-        {made.map((chart) => (
-          <Chart key={chart.name} chart={chart} log={false} />
-        ))}
-      </div>
-      <p className="quiet">Of whole machines, with all that runs on them; averages of ten seconds, over the time since the trial began.</p>
-    </>
+    <p className="quiet">
+      {live ? "No profiler data yet." : "The profiler was not enabled."} To enable it, call <code>context.profiler.on()</code> in the training script. It samples CPU, GPU, memory, disk, and network every second.
+    </p>
   );
+}
+
+async function load(id: number, signal: AbortSignal): Promise<readonly MetricReport[]> {
+  const reports: MetricReport[] = [];
+  const read = (group: string) =>
+    stream("/api/v1/trials/metrics/trial_metrics", { query: { trialIds: [id], group, maxDatapoints: pointsMax } }, signal, (items) => reports.push(...items.flatMap(({ metrics }) => metrics)));
+  await Promise.all(hardwareGroups.map(read));
+  return reports;
 }

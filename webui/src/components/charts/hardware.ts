@@ -1,11 +1,11 @@
-/** What the profiler measured of the machines of a trial, as charts over time. Pure. */
+/** What the profiler measured of the machines of a trial, as charts. Pure. */
 
 import type { MetricReport } from "../../api/types";
-import { type Chart, chart, type MetricPoint } from "../../components/charts/curves";
-import { toNumber } from "../../components/format";
+import { toNumber } from "../format";
+import { type Axis, type Chart, chart, type MetricPoint } from "./curves";
 
 /** The groups of metrics under which the profiler reports. */
-export const profileGroups = ["cpu", "gpu", "memory", "disk", "network"] as const;
+export const hardwareGroups = ["cpu", "gpu", "memory", "disk", "network"] as const;
 
 const gib = 2 ** 30;
 const mib = 2 ** 20;
@@ -24,6 +24,9 @@ const known: Readonly<Record<string, { readonly title: string; readonly unit: nu
   net_throughput_sent: { title: "Network sent, MiB/s", unit: mib },
 };
 
+/** Whether a report is the profiler's. */
+export const ofHardware = ({ group }: Pick<MetricReport, "group">) => (hardwareGroups as readonly string[]).includes(group);
+
 interface Leaf {
   /** The machine, and the device in it, if it has several. */
   readonly where: string;
@@ -40,14 +43,14 @@ function leaves(values: Readonly<Record<string, unknown>>, where: readonly strin
   });
 }
 
-/** A chart for each thing that was measured, a curve for each machine or device; over seconds since the trial began. */
-export function profileCharts(reports: readonly MetricReport[], startTime: string): Chart[] {
-  const begin = Date.parse(startTime);
+/** A chart for each thing that was measured, a curve for each machine or device; `place` says where on the axis, or undefined: nowhere. */
+export function hardwareCharts(reports: readonly MetricReport[], axis: Axis, place: (report: MetricReport) => number | undefined): Chart[] {
   const byTitle = new Map<string, MetricPoint[]>();
-  for (const { trialId, group, endTime, metrics } of reports) {
-    if (!(profileGroups as readonly string[]).includes(group)) continue;
-    const x = (Date.parse(endTime) - begin) / 1000;
-    if (!Number.isFinite(x)) continue;
+  for (const report of reports) {
+    if (!ofHardware(report)) continue;
+    const { trialId, group, metrics } = report;
+    const x = place(report);
+    if (x === undefined) continue;
     for (const { where, name, value } of leaves(metrics.avg_metrics ?? {})) {
       const { title, unit } = known[name] ?? { title: `${group}: ${name}`, unit: 1 };
       const list = byTitle.get(title) ?? [];
@@ -57,5 +60,5 @@ export function profileCharts(reports: readonly MetricReport[], startTime: strin
   }
   const titles = Object.values(known).map(({ title }) => title);
   const rank = (title: string) => (titles.includes(title) ? titles.indexOf(title) : titles.length);
-  return [...byTitle].sort(([a], [b]) => rank(a) - rank(b) || a.localeCompare(b)).map(([title, points]) => chart(title, points, "time"));
+  return [...byTitle].sort(([a], [b]) => rank(a) - rank(b) || a.localeCompare(b)).map(([title, points]) => chart(title, points, axis));
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { MetricReport } from "../../api/types";
-import { profileCharts } from "./profile";
+import { hardwareCharts } from "./hardware";
 
 const report = (group: string, seconds: number, measured: Readonly<Record<string, unknown>>): MetricReport => ({
   trialId: 7,
@@ -11,8 +11,9 @@ const report = (group: string, seconds: number, measured: Readonly<Record<string
   metrics: { avg_metrics: measured },
 });
 
-test("what machines and devices measure becomes a chart each, over seconds since the start", () => {
-  const made = profileCharts(
+test("what machines and devices measure becomes a chart each, where it has a place on the axis", () => {
+  const seconds = ({ endTime }: MetricReport) => new Date(endTime).getUTCSeconds();
+  const made = hardwareCharts(
     [
       report("memory", 10, { node1: { memory_free: 2 ** 31 } }),
       report("cpu", 10, { node1: { cpu_util_simple: 50 } }),
@@ -22,25 +23,24 @@ test("what machines and devices measure becomes a chart each, over seconds since
       report("disk", 20, { node1: { disk_iops: 3, "/": { disk_util: 40 }, later: { latency: 5 } } }),
       report("training", 20, { loss: 1 }),
     ],
-    "2026-01-01T00:00:00Z",
+    "time",
+    (report) => (report.group === "memory" ? undefined : seconds(report)),
   );
   expect(made.map(({ name }) => name)).toEqual([
     "CPU utilization, %",
     "GPU utilization, %",
-    "Memory free, GiB",
     "Disk used, %",
     "Disk operations per second",
     "disk: latency",
   ]);
-  const [cpu, gpu, memory, disk] = made;
+  const [cpu, gpu, disk] = made;
   expect(cpu?.series.map(({ label }) => label)).toEqual(["node1", "node2"]);
   expect(cpu?.data).toEqual([[10, 20], [50, 70], [undefined, 10]]);
   expect(gpu?.series.map(({ label }) => label)).toEqual(["node1 GPU-a", "node1 GPU-b"]);
-  expect(memory?.data).toEqual([[10], [2]]);
   expect(disk?.series.map(({ label }) => label)).toEqual(["node1 /"]);
   expect(cpu?.axis).toBe("time");
 });
 
 test("nothing measured is no chart", () => {
-  expect(profileCharts([report("validation", 1, { loss: 2 })], "2026-01-01T00:00:00Z")).toEqual([]);
+  expect(hardwareCharts([report("validation", 1, { loss: 2 })], "time", () => 1)).toEqual([]);
 });
