@@ -113,7 +113,24 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   await done("for how long its logs are kept is shown and changed");
 
   await page.getByRole("button", { name: "fork" }).click();
+  const asked = page.getByRole("dialog");
+  const trialsMax = asked.getByRole("textbox", { name: "max_trials", exact: true });
+  await trialsMax.fill("0");
+  await trialsMax.press("Enter");
+  await asked.getByText("searcher.max_trials must be at least 1.").waitFor();
+  assert.equal(await trialsMax.getAttribute("aria-invalid"), "true");
+  await trialsMax.fill("2");
+  await asked.getByRole("combobox", { name: "Field to add" }).fill("resources.slots_per_tria");
+  await asked.getByRole("button", { name: "Add field" }).click();
+  await asked.getByText("There is no field resources.slots_per_tria.").waitFor();
+  await asked.getByRole("combobox", { name: "Field to add" }).fill("resources.slots_per_trial");
+  await asked.getByRole("combobox", { name: "Field to add" }).press("Enter");
+  assert.equal(await asked.getByRole("textbox", { name: "slots_per_trial" }).inputValue(), "1");
+  await done("a fork is configured in a form, by the schema of configurations");
+  await asked.getByRole("button", { name: "YAML" }).click();
   const config = page.getByRole("textbox", { name: "Configuration (YAML)" });
+  assert.match(await config.inputValue(), /max_trials: 2\n/);
+  assert.match(await config.inputValue(), /\nresources:\n {2}slots_per_trial: 1\n/);
   assert.match(await config.inputValue(), /name: Fork of /);
   await page.getByLabel("Start immediately").uncheck();
   expectRefusals(1);

@@ -11,6 +11,8 @@ interface DialogProps {
   readonly danger?: boolean;
   readonly wide?: boolean;
   readonly disabled?: boolean;
+  /** Something was changed that is in no field of the dialog now. */
+  readonly changed?: boolean;
   /** When it went well, whoever shows the dialog replaces it by what came of it. */
   readonly stays?: boolean;
   /** Does it; the dialog closes when that went well and shows the problem when not. */
@@ -54,7 +56,7 @@ export function Dialog(props: DialogProps) {
   };
   const leave = () => {
     if (busy) return;
-    if (memory.changed()) setLeaves(true);
+    if (props.changed || memory.changed()) setLeaves(true);
     else props.onClose();
   };
   // What happens in a dialog that asks more comes here, too.

@@ -5,6 +5,7 @@ import { Dialog } from "../../../components/forms/dialog";
 import { count, formatNumber } from "../../../components/format";
 import { Choice } from "../../../components/parts";
 import { go } from "../../../components/address/route";
+import { ConfigEditor } from "./form/config_editor";
 import { continuedConfig, forkedConfig } from "./fork_config";
 import { base64, modelDefinition } from "../../../components/code/model_definition";
 
@@ -45,6 +46,7 @@ export function ForkDialog({ experiment, trials, kind, onClose }: ForkProps) {
       title={kind === "fork" ? `Fork experiment ${experiment.id}` : `Continue from a checkpoint of experiment ${experiment.id}`}
       action={activate ? "Create and start" : "Create paused"}
       wide
+      changed={config !== configFor(from)}
       onAction={create}
       onClose={onClose}
     >
@@ -68,13 +70,7 @@ export function ForkDialog({ experiment, trials, kind, onClose }: ForkProps) {
           <input type="checkbox" checked={activate} onChange={(event) => setActivate(event.target.checked)} /> Start immediately
         </label>
       </div>
-      <textarea
-        className="code mono"
-        aria-label="Configuration (YAML)"
-        value={config}
-        spellCheck={false}
-        onChange={(event) => setConfig(event.target.value)}
-      />
+      <ConfigEditor text={config} onText={setConfig} />
       <details className="changes">
         <summary>Changes to the configuration of experiment {experiment.id}</summary>
         <Suspense fallback={null}>
