@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.parse
 import urllib.request
@@ -101,6 +102,35 @@ def gcs() -> Iterator[dict[str, Any]]:
                 del os.environ["STORAGE_EMULATOR_HOST"]
             else:
                 os.environ["STORAGE_EMULATOR_HOST"] = before
+
+
+class Relay:
+    """Passes connections on to a server, and counts the bytes that clients send."""
+
+    def __init__(self, url: str) -> None:
+        self.sent = 0
+        self._target = urllib.parse.urlsplit(url)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection((self._target.hostname, self._target.port))
+                threading.Thread(target=self._pass, args=(client, server, True), daemon=True).start()
+                threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, counts: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                self.sent += len(data) if counts else 0
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
 
 
 SERVERS = {"s3": s3, "gcs": gcs}

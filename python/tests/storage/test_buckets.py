@@ -63,6 +63,36 @@ def test_a_checkpoint_comes_back_as_it_was_whatever_its_names(
         place.restore(uuid, str(tmp_path / "again"))
 
 
+def test_a_save_sends_what_has_changed_since_the_last_one(tmp_path: pathlib.Path) -> None:
+    backbone, head = os.urandom(30_000_000), os.urandom(1_000_000)
+    directory = tmp_path / "source"
+    directory.mkdir()
+    with object_servers.s3() as section:
+        relay = object_servers.Relay(section["endpoint_url"])
+        place = storage(section, endpoint_url=relay.url)
+
+        def save(content: bytes) -> tuple[str, int]:
+            (directory / "state_dict.pth").write_bytes(content)
+            uuid, before = _runtime.new_uuid(), relay.sent
+            place.save(str(directory), uuid)
+            return uuid, relay.sent - before
+
+        first, sent = save(backbone + head)
+        assert sent > 31_000_000
+        second, sent = save(backbone + head[::-1])
+        assert 4_000_000 < sent < 6_000_000, "the last part of five MiB, which has the head in it"
+        unchanged, sent = save(backbone + head[::-1])
+        assert sent < 20_000
+        place.remove(first)
+        place.remove(unchanged)
+        place.restore(second, str(tmp_path / "back"))
+        assert (tmp_path / "back" / "state_dict.pth").read_bytes() == backbone + head[::-1]
+        third, sent = save(backbone + head)
+        assert sent > 31_000_000, "what it could copy from is gone"
+        place.verify(third)
+        relay.close()
+
+
 def test_a_file_that_was_changed_in_the_bucket_is_named(
     section: dict[str, Any], source: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

@@ -23,6 +23,26 @@ namespace {
 
 constexpr const char* kUnfinished = ".det-unfinished";
 constexpr std::size_t kAtOnce = 8;
+constexpr std::int64_t kChangesFrom = 2 * kPartBytes;  ///< Smaller files are sent whole.
+
+struct ByContent {
+  std::vector<std::string> first;
+  std::map<std::string, std::string> again;  ///< name -> the first of the same content
+};
+
+/// Large files of the same content, such as hard links, are sent once.
+ByContent by_content(const Manifest& manifest) {
+  ByContent names;
+  std::map<std::pair<std::string, std::int64_t>, std::string> known;
+  for (const auto& [name, file] : manifest.files) {
+    const auto [like, is_new] = known.try_emplace({file.sha256.value_or(""), file.size}, name);
+    if (is_new || file.size < kChangesFrom)
+      names.first.push_back(name);
+    else
+      names.again[name] = like->second;
+  }
+  return names;
+}
 
 /// Runs `body(item)` for all, some at once: a bucket answers late, and many checkpoints are many small files.
 /// Throws the first failure, when all that had begun are over.
@@ -83,15 +103,46 @@ Result<Resources> ObjectStorage::save(const fs::path& directory, const std::stri
       return resources(manifest);
     }
     objects_->put(key(uuid, kUnfinished), std::string_view());
-    for_each_at_once(manifest.files, [&](const auto& file) {
-      const auto& [name, saved] = file;
-      objects_->put(key(uuid, name), open_source((directory / name).string()).get(), saved.size,
-                    saved.sha256.value_or(""));
+    const auto earlier = last_saved();
+    const auto now = std::make_shared<Earlier>(Earlier{.uuid = uuid, .files = {}});
+    const auto [first, again] = by_content(manifest);
+    for_each_at_once(first, [&](const std::string& name) {
+      put_file(uuid, directory, name, manifest.files.at(name), earlier.get(), *now);
+    });
+    for_each_at_once(again, [&](const auto& names) {
+      const auto& [name, like] = names;
+      const auto& saved = manifest.files.at(name);
+      const auto file = open_source((directory / name).string());
+      objects_->put_changes(key(uuid, name), file.get(), segments(now->files.at(like), now->files.at(like)),
+                            key(uuid, like), saved.sha256.value_or(""));
     });
     objects_->put(key(uuid, kManifestName), encode(manifest));
     objects_->remove(key(uuid, kUnfinished));
+    const std::lock_guard lock(mutex_);
+    earlier_ = now;
     return resources(manifest);
   });
+}
+
+std::shared_ptr<const ObjectStorage::Earlier> ObjectStorage::last_saved() {
+  const std::lock_guard lock(mutex_);
+  return earlier_;
+}
+
+void ObjectStorage::put_file(const std::string& uuid, const fs::path& directory, const std::string& name,
+                             const ManifestFile& saved, const Earlier* earlier, Earlier& now) {
+  const auto path = (directory / name).string();
+  const auto file = open_source(path);
+  const auto sha256 = saved.sha256.value_or("");
+  if (saved.size < kChangesFrom) return objects_->put(key(uuid, name), file.get(), saved.size, sha256);
+  auto sums = part_sums(file.get(), saved.size, path);
+  if (earlier != nullptr && earlier->files.contains(name))
+    objects_->put_changes(key(uuid, name), file.get(), segments(earlier->files.at(name), sums),
+                          key(earlier->uuid, name), sha256);
+  else
+    objects_->put(key(uuid, name), file.get(), saved.size, sha256);
+  const std::lock_guard lock(mutex_);
+  now.files[name] = std::move(sums);
 }
 
 std::optional<Manifest> ObjectStorage::find_manifest(const std::string& uuid) {

@@ -1,18 +1,24 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "det/checkpoint/buckets/object_store.h"
+#include "det/checkpoint/buckets/parts.h"
 #include "det/checkpoint/manifest.h"
 #include "det/checkpoint/storage.h"
 
 namespace det::checkpoint {
 
 /// Checkpoints in a bucket: `<prefix>/<uuid>/<file>`.
+///
+/// Each checkpoint is whole and on its own, and yet a process sends only what has changed since its last
+/// save: the service copies the rest from that checkpoint, part by part (S3's UploadPartCopy).
 ///
 /// There are no renames there, so the manifest says what is complete: it is written last and deleted first.
 /// While anything else of a checkpoint is written or deleted there is `<uuid>/.det-unfinished`; objects below
@@ -34,6 +40,12 @@ class ObjectStorage : public Storage {
   Result<void> probe() override;
 
  private:
+  /// A checkpoint, and the sums of its large files.
+  struct Earlier {
+    std::string uuid;
+    std::map<std::string, PartSums> files;
+  };
+
   std::string key(const std::string& uuid, const std::string& name) const;
   std::optional<Manifest> find_manifest(const std::string& uuid);
   Manifest read_manifest(const std::string& uuid);
@@ -44,8 +56,15 @@ class ObjectStorage : public Storage {
                  const std::string& shown_target);
   void remove_objects(const std::string& uuid);
 
+  std::shared_ptr<const Earlier> last_saved();
+  /// Sends a file, but for what is as in `earlier`, and notes its sums in `now`.
+  void put_file(const std::string& uuid, const std::filesystem::path& directory, const std::string& name,
+                const ManifestFile& saved, const Earlier* earlier, Earlier& now);
+
   std::unique_ptr<ObjectStore> objects_;
   std::string prefix_;
+  std::mutex mutex_;
+  std::shared_ptr<const Earlier> earlier_;  ///< what this process saved last
 };
 
 }  // namespace det::checkpoint

@@ -21,6 +21,7 @@ struct Bucket {
   std::map<std::string, std::string> objects;
   std::map<std::string, std::int64_t> changed;
   std::int64_t now = std::time(nullptr);
+  std::int64_t sent = -1;  ///< by the last call that sends only changes; -1: none
   int changes = 0;
   int changes_max = 1'000'000;  ///< after so many, no call changes anything more: whoever called was killed
   std::mutex mutex;
@@ -41,6 +42,22 @@ class BucketInMemory : public ObjectStore {
     const auto lock = change(key);
     bucket_.objects[key] = content;
     bucket_.changed[key] = bucket_.now;
+  }
+  std::int64_t put_changes(const std::string& key, int file, const std::vector<Segment>& segments,
+                           const std::string& from, const std::string& sha256) override {
+    std::int64_t bytes = 0, sent = 0;
+    for (const auto& segment : segments) bytes += segment.bytes;
+    put(key, file, bytes, sha256);
+    for (const auto& segment : segments) {
+      const auto at = static_cast<std::size_t>(segment.offset),
+                 length = static_cast<std::size_t>(segment.bytes);
+      if (segment.same && bucket_.objects.contains(from))
+        bucket_.objects[key].replace(at, length, bucket_.objects[from].substr(at, length));
+      else
+        sent += segment.bytes;
+    }
+    bucket_.sent = sent;
+    return sent;
   }
   void get(const std::string& key, const std::function<void()>& restart,
            const std::function<void(std::string_view)>& sink) override {
@@ -119,6 +136,35 @@ TEST_F(ObjectStorageTest, SavesEachFileBelowPrefixAndUuidAndRestoresAllWithDirec
   EXPECT_EQ(*storage.list(), std::vector{kCheckpoint});
   EXPECT_EQ(*storage.verify(kCheckpoint), expected);
   EXPECT_TRUE(storage.path(kCheckpoint).empty()) << "there is no place to read in";
+}
+
+TEST_F(ObjectStorageTest, ASaveSendsWhatHasChangedSinceTheLastOneAndEachIsWhole) {
+  const auto second = "0e1f2a3b-0000-4000-8000-000000000002", third = "0e1f2a3b-0000-4000-8000-000000000003";
+  std::string weights(static_cast<std::size_t>(4 * kPartBytes + 9), 'a');
+  source.write("state-dict.pth", weights);
+  ASSERT_TRUE(storage.save(source.path(), kCheckpoint));
+  EXPECT_EQ(bucket.sent, -1) << "there is nothing to compare with";
+  weights[static_cast<std::size_t>(kPartBytes)] = 'b';
+  source.write("state-dict.pth", weights);
+  ASSERT_TRUE(storage.save(source.path(), second));
+  EXPECT_EQ(bucket.sent, kPartBytes);
+  ASSERT_TRUE(storage.remove(kCheckpoint)) << "it does not need the one before";
+  EXPECT_TRUE(storage.verify(second));
+  EXPECT_EQ(bucket.objects.at(std::string("team/a/") + second + "/state-dict.pth"), weights);
+  ASSERT_TRUE(storage.remove(second));
+  ASSERT_TRUE(storage.save(source.path(), third)) << "what it could copy from is gone";
+  EXPECT_EQ(bucket.sent, 4 * kPartBytes + 9);
+  EXPECT_TRUE(storage.verify(third));
+}
+
+TEST_F(ObjectStorageTest, LargeFilesOfTheSameContentAreSentOnce) {
+  const std::string weights(static_cast<std::size_t>(2 * kPartBytes), 'a');
+  source.write("state-dict.pth", weights);
+  source.write("state_dict.pth", weights);
+  ASSERT_TRUE(storage.save(source.path(), kCheckpoint));
+  EXPECT_EQ(bucket.sent, 0);
+  EXPECT_EQ(bucket.objects.at(key("state_dict.pth")), weights);
+  EXPECT_TRUE(storage.verify(kCheckpoint));
 }
 
 TEST_F(ObjectStorageTest, AKillAtAnyMomentOfASaveLeavesAllOrNothingAndTheNextSaveSucceeds) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "det/base/json.h"
+#include "det/checkpoint/buckets/parts.h"
 #include "det/checkpoint/files.h"
 
 namespace det::checkpoint {
@@ -35,6 +36,12 @@ class ObjectStore {
   /// it can.
   virtual void put(const std::string& key, int file, std::int64_t bytes, const std::string& sha256 = {}) = 0;
   virtual void put(const std::string& key, std::string_view content) = 0;
+
+  /// Stores a file whose unchanged segments are as in the object `from`. A service that can copy within
+  /// itself is sent the others only; it is sent an unchanged one, too, where `from` is gone. Returns the
+  /// bytes sent.
+  virtual std::int64_t put_changes(const std::string& key, int file, const std::vector<Segment>& segments,
+                                   const std::string& from, const std::string& sha256);
 
   /// Gives the content to `sink` piece by piece; after `restart` all over again.
   virtual void get(const std::string& key, const std::function<void()>& restart,

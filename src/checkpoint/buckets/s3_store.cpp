@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <boost/property_tree/xml_parser.hpp>
+#include <ctime>
 #include <sstream>
 
 #include "det/base/text.h"
 #include "det/checkpoint/buckets/aws_credentials.h"
+#include "det/checkpoint/buckets/aws_signature.h"
 #include "det/checkpoint/buckets/object_store.h"
 #include "det/checkpoint/sha256.h"
 
@@ -52,10 +54,21 @@ class S3Store : public ObjectStore {
   std::string shown(const std::string& key) const override { return "s3://" + bucket_ + "/" + key; }
 
   void put(const std::string& key, int file, std::int64_t bytes, const std::string& sha256) override {
-    if (bytes > kPart) return put_parts(key, file, bytes);
+    if (bytes > kPart) {
+      put_parts(key, file, in_parts(bytes));
+      return;
+    }
     const FilePart part{file, 0, bytes};
     Request request{.method = "PUT", .key = key, .part = &part, .sha256 = sha256};
     send(request, "write");
+  }
+
+  std::int64_t put_changes(const std::string& key, int file, const std::vector<Segment>& segments,
+                           const std::string& from, const std::string& sha256) override {
+    const bool copies = std::ranges::any_of(segments, &Segment::same);
+    if (!copies || segments.size() > static_cast<std::size_t>(kParts))
+      return ObjectStore::put_changes(key, file, segments, from, sha256);
+    return put_parts(key, file, segments, from);
   }
 
   void put(const std::string& key, std::string_view content) override {
@@ -105,6 +118,7 @@ class S3Store : public ObjectStore {
     std::string body = {};
     const FilePart* part = nullptr;
     std::string sha256 = {};
+    std::vector<std::string> headers = {};
     std::function<void()> restart = {};
     std::function<void(std::string_view)> sink = {};
   };
@@ -133,7 +147,6 @@ class S3Store : public ObjectStore {
 
   WebReply exchange_in(const std::string& region, const Request& request) {
     const auto credentials = chain_.get();
-    const AwsSignature signature{region, credentials.access_key, credentials.secret_key};
     // Signed as it is sent: names and values encoded, in the order of their names.
     std::string url = base(region) + "/" + percent_encode(request.key, "/");
     char separator = '?';
@@ -141,22 +154,24 @@ class S3Store : public ObjectStore {
       url += separator + percent_encode(name) + "=" + percent_encode(value);
       separator = '&';
     }
-    WebCall call{.method = request.method,
-                 .url = url,
-                 .body = request.body,
-                 .part = request.part,
-                 .signature = &signature,
-                 .sink = request.sink,
-                 .restart = request.restart};
-    const auto host = url.substr(url.find("//") + 2);
-    call.headers.push_back("Host: " + host.substr(0, host.find('/')));
-    call.headers.push_back("x-amz-content-sha256: " + (request.part == nullptr  ? hash(request.body)
-                                                       : request.sha256.empty() ? "UNSIGNED-PAYLOAD"
-                                                                                : request.sha256));
+    AwsCall signed_call{
+        .method = request.method, .url = url, .headers = request.headers, .payload_sha256 = {}};
+    if (!credentials.session_token.empty())
+      signed_call.headers.push_back("x-amz-security-token: " + credentials.session_token);
+    signed_call.payload_sha256 = request.part == nullptr  ? hash(request.body)
+                                 : request.sha256.empty() ? "UNSIGNED-PAYLOAD"
+                                                          : request.sha256;
+    WebCall call{
+        .method = request.method,
+        .url = url,
+        .headers = signed_headers(signed_call, {region, credentials.access_key, credentials.secret_key},
+                                  std::time(nullptr)),
+        .body = request.body,
+        .part = request.part,
+        .sink = request.sink,
+        .restart = request.restart};
     if (request.part != nullptr || !request.body.empty())
       call.headers.emplace_back("Content-Type: application/octet-stream");
-    if (!credentials.session_token.empty())
-      call.headers.push_back("x-amz-security-token: " + credentials.session_token);
     return web_.send(call);
   }
 
@@ -172,30 +187,59 @@ class S3Store : public ObjectStore {
     return hash.finish();
   }
 
-  void put_parts(const std::string& key, int file, std::int64_t bytes) {
+  static std::vector<Segment> in_parts(std::int64_t bytes) {
+    const auto size = std::max(kPart, (bytes + kParts - 1) / kParts);
+    std::vector<Segment> parts;
+    for (std::int64_t offset = 0; offset < bytes; offset += size)
+      parts.push_back({offset, std::min(size, bytes - offset)});
+    return parts;
+  }
+
+  /// The ETag of a part that the service copies from another object; nothing where it does not.
+  std::optional<std::string> copy_part(const std::string& key, const Query& place, const Segment& segment,
+                                       const std::string& from) {
+    const auto reply =
+        exchange({.method = "PUT",
+                  .key = key,
+                  .query = place,
+                  .headers = {"x-amz-copy-source: /" + bucket_ + "/" + percent_encode(from, "/"),
+                              fmt::format("x-amz-copy-source-range: bytes={}-{}", segment.offset,
+                                          segment.offset + segment.bytes - 1)}});
+    if (reply.status != 200) return std::nullopt;  // Where the part cannot be sent either, that says why.
+    auto tag = xml(reply.body, shown(key)).get<std::string>("CopyPartResult.ETag", {});
+    return tag.empty() ? std::nullopt : std::optional(std::move(tag));
+  }
+
+  /// Returns the bytes that were sent.
+  std::int64_t put_parts(const std::string& key, int file, const std::vector<Segment>& segments,
+                         const std::string& from = {}) {
     const auto begun = send({.method = "POST", .key = key, .query = {{"uploads", ""}}}, "write");
     const auto upload =
         xml(begun.body, shown(key)).get<std::string>("InitiateMultipartUploadResult.UploadId", {});
-    const auto size = std::max(kPart, (bytes + kParts - 1) / kParts);
+    bool copies = !from.empty();
+    std::int64_t sent = 0;
     try {
       std::string list = "<CompleteMultipartUpload>";
-      for (std::int64_t offset = 0, number = 1; offset < bytes; offset += size, ++number) {
-        const FilePart part{file, offset, std::min(size, bytes - offset)};
-        const auto reply = send({.method = "PUT",
-                                 .key = key,
-                                 .query = {{"partNumber", std::to_string(number)}, {"uploadId", upload}},
-                                 .part = &part},
-                                "write");
-        list += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", number,
-                            reply.header("etag"));
+      int number = 0;
+      for (const auto& segment : segments) {
+        const Query place{{"partNumber", std::to_string(++number)}, {"uploadId", upload}};
+        std::optional<std::string> tag;
+        if (copies && segment.same) tag = copy_part(key, place, segment, from);
+        if (!tag) {
+          copies = copies && !segment.same;
+          const FilePart part{file, segment.offset, segment.bytes};
+          tag = send({.method = "PUT", .key = key, .query = place, .part = &part}, "write").header("etag");
+          sent += segment.bytes;
+        }
+        list += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", number, *tag);
       }
       list += "</CompleteMultipartUpload>";
       // Its status is 200 also where it fails in the end.
       auto done =
           send({.method = "POST", .key = key, .query = {{"uploadId", upload}}, .body = list}, "write");
-      if (done.body.find("<Error>") == std::string::npos) return;
-      done.status = 500;
+      if (done.body.find("<Error>") != std::string::npos) done.status = 500;
       check_reply(done, "write " + shown(key));
+      return sent;
     } catch (const Failure&) {
       try {
         exchange({.method = "DELETE", .key = key, .query = {{"uploadId", upload}}});

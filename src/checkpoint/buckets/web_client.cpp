@@ -162,8 +162,6 @@ void prepare(Attempt& attempt, HeaderList& headers) {
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(call.connect_timeout.count()));
-  // Not "Expect:" without a value instead: libcurl 7.88 would sign that header, and not send it.
-  curl_easy_setopt(handle, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, 60L);
   curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 512L * 1024);
@@ -190,12 +188,7 @@ void prepare(Attempt& attempt, HeaderList& headers) {
   }
   if (call.method != "GET" && call.method != "HEAD")
     curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, call.method.c_str());
-  if (call.signature != nullptr) {
-    const auto& s = *call.signature;
-    curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", s.region).c_str());
-    curl_easy_setopt(handle, CURLOPT_USERNAME, s.access_key.c_str());
-    curl_easy_setopt(handle, CURLOPT_PASSWORD, s.secret_key.c_str());
-  }
+  headers.add("Expect:");  // Nobody waits for a "100 Continue".
   for (const auto& line : call.headers) headers.add(line);
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers.first);
 }

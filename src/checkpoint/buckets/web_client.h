@@ -24,20 +24,12 @@ struct FilePart {
   std::int64_t bytes = 0;
 };
 
-/// What signs a call as AWS Signature Version 4 says: libcurl does it.
-struct AwsSignature {
-  std::string region;
-  std::string access_key;
-  std::string secret_key;
-};
-
 struct WebCall {
   std::string method = "GET";
   std::string url;
   std::vector<std::string> headers = {};  ///< "Name: value"
   std::string body = {};                  ///< of a call without a `part`
   const FilePart* part = nullptr;
-  const AwsSignature* signature = nullptr;
   /// Takes the body of an answer with status 200 or 206 piece by piece, else it is kept. `restart` is called
   /// before each attempt. Both may throw Failure.
   std::function<void(std::string_view)> sink = {};
