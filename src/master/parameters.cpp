@@ -11,6 +11,7 @@ struct InSomeRoutes {
 // The first that fits counts.
 constexpr InSomeRoutes kInSomeRoutes[] = {
     {"/api/v1/changes/", "experiments", "Whether to hear of any change to an experiment or trial."},
+    {"/api/v1/changes/", "cluster", "Whether to hear of any change to agents, tasks or the queue."},
     {"/api/v1/changes/", "experimentIds", "The experiments to hear of; repeat the parameter for several."},
     {"/api/v1/changes/", "trialIds", "The trials whose metrics and state to hear of."},
     {"/api/v1/experiments/", "id", "The id of the experiment."},

@@ -12,6 +12,15 @@ namespace {
 constexpr std::int64_t kEventsPerSnapshot = 20'000;
 constexpr std::int64_t kEventsPerRead = 5'000;
 
+/// Whether pages that show agents, tasks or the queue may look different afterwards. What trials report is
+/// most of all events, and changes no more than their progress.
+bool changes_what_runs(const cluster::Event& event) {
+  return event.as<cluster::TrialProgressed>() == nullptr &&
+         event.as<cluster::ValidationReported>() == nullptr &&
+         event.as<cluster::CheckpointReported>() == nullptr &&
+         event.as<cluster::OperationCompleted>() == nullptr;
+}
+
 /// The keys of what the rows add to.
 std::vector<std::string> keys_of(const std::vector<store::Change>& changes) {
   std::set<std::string> keys;
@@ -171,6 +180,7 @@ asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, st
   for (auto& change : also) changes.push_back(std::move(change));
   note_versions(outcome.effects);
   co_await commit(std::move(changes), std::move(outcome.effects));
+  if (changes_what_runs(event)) ring(cluster_key());
   co_return Handled{outcome.experiment, outcome.trial};
 }
 

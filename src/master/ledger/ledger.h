@@ -98,8 +98,8 @@ class Ledger {
 
   /// Returns when `key` rings or after `limit`. Use it only if there was no co_await since the state was
   /// looked at; else make a Watch first. Keys: agent_key, trial_key, allocation_key, task_log_key,
-  /// metric_key, search_key, experiments_key, experiment_key, task_key. A key rings when what it names has
-  /// changed durably.
+  /// metric_key, search_key, experiments_key, experiment_key, task_key, cluster_key. A key rings when what it
+  /// names has changed durably.
   asio::awaitable<void> wait(std::string key, std::chrono::milliseconds limit);
   void ring(const std::string& key);
   static std::string agent_key(const std::string& id) { return "agent " + id; }
@@ -113,6 +113,7 @@ class Ledger {
   static std::string metric_key(TrialId id) { return "metric " + std::to_string(id.value()); }
   static std::string search_key(ExperimentId id) { return "search " + std::to_string(id.value()); }
   static std::string experiments_key() { return "experiments"; }  ///< of any experiment or trial
+  static std::string cluster_key() { return "cluster"; }          ///< of agents, the queue, and all that runs
   static std::string experiment_key(ExperimentId id) { return "experiment " + std::to_string(id.value()); }
 
   /// Grows whenever the agent's desired set changes; comparable within an epoch.

@@ -23,9 +23,9 @@ constexpr std::size_t kMostWatched = 1000;
 struct ChangesQuery {
   std::vector<ExperimentId> experiment_ids;
   std::vector<TrialId> trial_ids;
-  bool experiments = false;
+  bool experiments = false, cluster = false;
 };
-BOOST_DESCRIBE_STRUCT(ChangesQuery, (), (experiment_ids, trial_ids, experiments))
+BOOST_DESCRIBE_STRUCT(ChangesQuery, (), (experiment_ids, trial_ids, experiments, cluster))
 struct ChangesLine {
   std::vector<std::string> changed;
 };
@@ -38,6 +38,7 @@ std::map<std::string, std::string> watched(const ChangesQuery& query) {
     keys.emplace(Ledger::experiment_key(id), fmt::format("experiment {}", id));
   for (const auto id : query.trial_ids) keys.emplace(Ledger::metric_key(id), fmt::format("trial {}", id));
   if (query.experiments) keys.emplace(Ledger::experiments_key(), "experiments");
+  if (query.cluster) keys.emplace(Ledger::cluster_key(), "cluster");
   return keys;
 }
 
@@ -45,7 +46,7 @@ asio::awaitable<Result<void>> follow(Services& s, ChangesQuery query, ItemWriter
   const auto keys = watched(query);
   if (keys.empty() || keys.size() > kMostWatched)
     co_return invalid_argument(
-        "{} things are asked for; name from 1 to {} with experimentIds, trialIds and experiments",
+        "{} things are asked for; name from 1 to {} with experimentIds, trialIds, experiments and cluster",
         keys.size(), kMostWatched);
   std::vector<std::string> names;
   for (const auto& [key, name] : keys) names.push_back(key);
@@ -75,8 +76,9 @@ void add_change_routes(http::Router& router, Services& s) {
   router.add_stream<ChangesQuery, ChangesLine>(
       Verb::Get, "/api/v1/changes/follow",
       [&s](Context, ChangesQuery q, ItemWriter<ChangesLine>& out) { return follow(s, std::move(q), out); },
-      Doc{.summary =
-              "Follow which experiments and trials change; a line names them, and the first line nothing",
+      Doc{.summary = "Follow which experiments and trials change, and whether agents, tasks or the queue do; "
+                     "a line names them, and "
+                     "the first line nothing",
           .tag = "Experiments"});
 }
 

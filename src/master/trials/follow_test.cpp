@@ -55,6 +55,10 @@ class Follower {
     std::unique_lock lock(mutex_);
     return news_.wait_for(lock, kSoon, [&] { return over_; });
   }
+  std::size_t lines() {
+    const std::lock_guard lock(mutex_);
+    return lines_.size();
+  }
   std::string all() {
     const std::lock_guard lock(mutex_);
     return fmt::format("{}", fmt::join(lines_, "\n"));
@@ -99,6 +103,19 @@ TEST_F(FollowTest, APageHearsWhatChanged) {
   EXPECT_TRUE(page.has(fmt::format("\"experiment {}\"", task.experiment_id))) << page.all();
   EXPECT_TRUE(list.has(R"(["experiments"])")) << list.all();
   EXPECT_EQ(list.all().find("trial"), std::string::npos) << "what was not asked for";
+}
+
+TEST_F(FollowTest, APageHearsThatWhatRunsHasChanged) {
+  Follower page(url_, headers(user_), "/api/v1/changes/follow?cluster=true");
+  ASSERT_TRUE(page.has(std::size_t{1}));
+  const auto lines_after = [&](const auto& change) {
+    const auto before = page.lines();
+    change();
+    return page.has(before + 1);
+  };
+  EXPECT_TRUE(lines_after([&] { sync("a", 1); })) << "an agent joins: " << page.all();
+  EXPECT_TRUE(lines_after([&] { submit(); })) << "the queue grows: " << page.all();
+  EXPECT_TRUE(page.has(R"(["cluster"])")) << page.all();
 }
 
 TEST_F(FollowTest, WhatToHearOfMustBeSaid) {

@@ -8,7 +8,7 @@ import { ApiError, stream } from "./client";
 import { Lease, renewMs } from "./lease";
 import { rest } from "./repeat";
 
-export type Topic = "experiments" | `experiment ${number}` | `trial ${number}`;
+export type Topic = "cluster" | "experiments" | `experiment ${number}` | `trial ${number}`;
 
 type Heard = () => void;
 /** Opens a stream of the names of what changed; returns when it ends. */
@@ -117,6 +117,7 @@ export const changes = new Changes(
       {
         query: {
           experiments: topics.includes("experiments"),
+          cluster: topics.includes("cluster"),
           experimentIds: idsOf(topics, "experiment"),
           trialIds: idsOf(topics, "trial"),
         },

@@ -522,7 +522,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Follow which experiments and trials change; a line names them, and the first line nothing */
+        /** Follow which experiments and trials change, and whether agents, tasks or the queue do; a line names them, and the first line nothing */
         readonly get: operations["getChangesFollow"];
         readonly put?: never;
         readonly post?: never;
@@ -8474,6 +8474,8 @@ export interface operations {
                 readonly trialIds?: readonly number[];
                 /** @description Whether to hear of any change to an experiment or trial. */
                 readonly experiments?: boolean;
+                /** @description Whether to hear of any change to agents, tasks or the queue. */
+                readonly cluster?: boolean;
             };
             readonly header?: never;
             readonly path?: never;

@@ -60,7 +60,7 @@ export function ClusterPage({ tab }: { tab: ClusterTab }) {
 }
 
 function Overview() {
-  const [loaded, reload] = usePolled("cluster", load, pollMs);
+  const [loaded, reload] = usePolled("cluster", load, pollMs, undefined, { topics: ["cluster"], leastMs: 500 });
   return (
     <Loaded of={loaded} what="the cluster">
       {({ agents, pools, tasks, jobs }) => (

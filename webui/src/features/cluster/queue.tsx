@@ -34,7 +34,7 @@ async function loadForecast(pool: string, signal: AbortSignal): Promise<Readonly
 /** What waits and runs, in the order in which the cluster serves it. */
 export function QueuePage() {
   const [pool, setPool] = useParameter("pool");
-  const [loaded, reload] = usePolled(`queue ${pool}`, (signal) => load(pool, signal), pollMs);
+  const [loaded, reload] = usePolled(`queue ${pool}`, (signal) => load(pool, signal), pollMs, undefined, { topics: ["cluster", "experiments"], leastMs: 1000 });
   const [forecast, foresee] = usePolled(`forecast ${pool}`, (signal) => loadForecast(pool, signal), forecastMs);
   const outlooks = forecast.status === "loaded" ? forecast.value : undefined;
   const names = loaded.status === "loaded" ? loaded.value.pools.map(({ name }) => name) : [];

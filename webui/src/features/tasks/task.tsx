@@ -11,7 +11,7 @@ import { OpenLink } from "./tasks";
 
 /** One notebook, TensorBoard, shell or command: what it is, where it is open, and what it printed. */
 export function TaskPage({ kind, id }: { kind: TaskKind; id: string }) {
-  const [loaded, reload] = usePolled(`task ${id}`, (signal) => loadTask(kind, id, signal), 2000, (task) => !isOver(task));
+  const [loaded, reload] = usePolled(`task ${id}`, (signal) => loadTask(kind, id, signal), 2000, (task) => !isOver(task), { topics: ["cluster"], leastMs: 500 });
   return (
     <Loaded of={loaded} what={kindName(kind)} title={`${kindName(kind)} ${id}`}>
       {(task) => <Whole task={task} reload={reload} />}

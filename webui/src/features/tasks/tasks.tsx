@@ -62,7 +62,7 @@ export function TaskList() {
   const [starts, setStarts] = useState<"notebook" | "shell">();
   const [killed, setKilled] = useState<Task>();
   const { may, mayAnywhere } = useRights();
-  const [list, reload] = usePolled("tasks", loadTasks, pollMs);
+  const [list, reload] = usePolled("tasks", loadTasks, pollMs, undefined, { topics: ["cluster"], leastMs: 500 });
   const shown = (tasks: readonly Task[]) => tasks.filter((task) => (kind === "" || task.type === kind) && (all !== "" || !isOver(task)));
   const shownColumns = columns((task) => may("UPDATE_NSC", placeOf(task)), setKilled);
   return (

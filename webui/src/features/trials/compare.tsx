@@ -25,6 +25,7 @@ export function ComparePage() {
     (signal) => foundOrMissing(ids, (id) => getTrial(id, signal)),
     3000,
     ({ found }) => found.some(({ trial }) => !isTerminal(trial.state)),
+    { topics: ids.map((id) => `trial ${id}` as const), leastMs: 1000 },
   );
   const remove = (id: number) => set(ids.filter((one) => one !== id));
   const set = (list: readonly number[]) => setText(list.join(","));

@@ -18,7 +18,7 @@ interface RunTableProps {
 
 /** Each start of the trial's process: what it went on from, and how far it came. */
 export function RunTable({ id, batches, live, config }: RunTableProps) {
-  const [list] = usePolled(`runs ${id}`, (signal) => listRuns(id, batches, signal), 5000, () => live);
+  const [list] = usePolled(`runs ${id}`, (signal) => listRuns(id, batches, signal), 5000, () => live, { topics: [`trial ${id}`], leastMs: 2000 });
   const columns = useMemo(
     (): Column<Run>[] => [
       { id: "run", title: "Run", number: true, value: ({ run }) => run, cell: ({ run }) => run },

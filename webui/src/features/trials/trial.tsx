@@ -167,7 +167,7 @@ function Hyperparameters({ of }: { of: TrialWithExperiment["trial"]["hparams"] }
 }
 
 function Checkpoints({ id, live }: { id: number; live: boolean }) {
-  const [list] = usePolled(`checkpoints ${id}`, (signal) => listCheckpoints(id, signal), 5000, () => live);
+  const [list] = usePolled(`checkpoints ${id}`, (signal) => listCheckpoints(id, signal), 5000, () => live, { topics: [`trial ${id}`], leastMs: 2000 });
   return (
     <Loaded of={list} what="checkpoints">
       {(checkpoints) => <CheckpointTable checkpoints={checkpoints} />}

@@ -26,6 +26,7 @@ export function WorkloadTable({ id, live }: { id: number; live: boolean }) {
     (signal) => listWorkloads(id, only, offset, pageSize, signal),
     2000,
     () => live,
+    { topics: [`trial ${id}`], leastMs: 1000 },
   );
   return (
     <Loaded of={loaded} what="workloads">

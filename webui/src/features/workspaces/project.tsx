@@ -36,7 +36,7 @@ async function load(id: number, signal: AbortSignal): Promise<Owned> {
 
 /** One project: its experiments, and notes about them. */
 export function ProjectPage({ id, tab, experiments }: ProjectPageProps) {
-  const [loaded, reload] = usePolled(`project ${id}`, (signal) => load(id, signal), pollMs);
+  const [loaded, reload] = usePolled(`project ${id}`, (signal) => load(id, signal), pollMs, undefined, { topics: ["experiments"], leastMs: 1000 });
   return (
     <>
       <Loaded of={loaded} what={`project ${id}`} title={`Project ${id}`}>

@@ -104,10 +104,13 @@ def get_GetChangesFollow(
     experimentIds: Sequence[int] | None = None,
     trialIds: Sequence[int] | None = None,
     experiments: bool | None = None,
+    cluster: bool | None = None,
 ) -> Iterator[v1GetChangesFollowResponse]:
-    """Follow which experiments and trials change; a line names them, and the first line nothing."""
+    """Follow which experiments and trials change, and whether agents, tasks or the queue do; a line names them, and
+    the first line nothing."""
     for item in session.stream(
-        "/api/v1/changes/follow", {"experimentIds": experimentIds, "trialIds": trialIds, "experiments": experiments}
+        "/api/v1/changes/follow",
+        {"experimentIds": experimentIds, "trialIds": trialIds, "experiments": experiments, "cluster": cluster},
     ):
         yield v1GetChangesFollowResponse.from_json(item)
 
