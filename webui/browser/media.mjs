@@ -32,8 +32,13 @@ export async function media({ page, open, text, done }, { pictures }) {
   await open(`/det/compare?trials=${one},${other}&step=2`);
   for (const trial of pictures) await image(trial, 2).waitFor();
   await page.getByRole("region", { name: "Media" }).scrollIntoViewIfNeeded();
+  await done("the media of several trials are side by side");
   await figure("digits/first").getByRole("link", { name: `Trial ${other}` }).click();
   await page.waitForURL(new RegExp(`/det/trials/${other}/media\\?step=2`));
   await image(other, 2).waitFor();
-  await done("the media of several trials are side by side");
+  await page.setViewportSize({ width: 360, height: 700 });
+  const width = () => page.evaluate(() => document.documentElement.scrollWidth);
+  assert((await width()) <= 360, `the media of a trial are ${await width()} pixels wide on a phone of 360`);
+  await done("one of them is looked at by itself, also on a phone");
+  await page.setViewportSize({ width: 1360, height: 850 });
 }
