@@ -1,9 +1,8 @@
 """How much of a checkpoint is sent to a bucket, if a trial trains only some of its layers?
 
 A trial fine-tunes a vision transformer of torchvision (12 layers of width 384): all of it, or the last layer and the
-classifier, or the classifier alone. It saves after each step of five batches, as trials do, to a server that speaks S3. A relay counts what is sent. The first
-checkpoint is sent as a whole; the figures are of the later ones. `whole` is a file of the same size, sent by the same
-code when there is no earlier checkpoint.
+classifier, or the classifier alone. It saves after each step of five batches, as trials do, to a server that speaks S3.
+A relay counts what is sent. The first checkpoint is sent as a whole (`whole`); `later` is the median of the others.
 
 Usage: python bench/bucket_changes.py [checkpoints, default 4]
 """
@@ -84,10 +83,10 @@ def measure(section: dict[str, Any], name: str, checkpoints: int) -> None:
             sent.append(relay.sent - before)
             took.append(time.monotonic() - began)
     relay.close()
-    share = statistics.median(sent[1:]) / sent[0]
+    later = statistics.median(sent[1:])
     print(
-        f"{name:24} whole {sent[0] / 1e6:6.1f} MB, {took[0]:5.2f} s; later {statistics.median(sent[1:]) / 1e6:6.1f} MB, "
-        f"{statistics.median(took[1:]):5.2f} s; {share:.2f} of it is sent"
+        f"{name:24} whole {sent[0] / 1e6:6.1f} MB, {took[0]:5.2f} s; later {later / 1e6:6.1f} MB, "
+        f"{statistics.median(took[1:]):5.2f} s; {later / sent[0]:.2f} of it is sent"
     )
 
 

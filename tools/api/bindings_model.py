@@ -135,7 +135,7 @@ class Model:
             enum = entry.get("query", {}).get(name)
             type_ = self._type(parameter["schema"], enum).replace("list[", "Sequence[")
             type_ = "int" if parameter["schema"].get("format") == "int64" else type_
-            yield Parameter(name, parameter["name"], parameter["in"], type_, parameter["in"] == "path")
+            yield Parameter(name, parameter["name"], parameter["in"], type_, parameter.get("required", False))
 
     def _named(self, name: str, schema: Schema | None) -> str:
         """The type of a body or a reply. A schema of its own becomes a message of this name."""

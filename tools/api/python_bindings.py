@@ -109,7 +109,7 @@ def call_text(call: Call, messages: Iterable[str]) -> list[str]:
     arguments += [f"{p.name}: {p.type}" for p in in_path]
     if call.body:
         arguments.append(f"body: {call.body}" + ("" if call.body_required else " | None = None"))
-    arguments += [f"{p.name}: {p.type} | None = None" for p in query]
+    arguments += [f"{p.name}: {p.type}" + ("" if p.required else " | None = None") for p in query]
     reply = f"Iterator[{call.reply}]" if call.streams else call.reply
     path = call.path
     for parameter in in_path:

@@ -26,7 +26,7 @@ async function beside({ page, open, done, path, expectRefusals }, { search, resu
   await compared.getByRole("row", { name: /^searcher.max_trials – 8/ }).waitFor();
   await compared.getByRole("row", { name: /^Trial seed/ }).waitFor();
   await page.getByRole("region", { name: "Code", exact: true }).getByText("The submitted files are the same.").waitFor();
-  await page.getByRole("button", { name: `Remove trial ${id}` }).click();
+  await page.getByRole("button", { name: `Remove trial ${id}`, exact: true }).click();
   await page.waitForURL((url) => url.searchParams.get("trials") === String(search.best));
   await page.getByRole("textbox", { name: "Trial ID" }).fill(String(id));
   await page.getByRole("button", { name: "Add" }).click();

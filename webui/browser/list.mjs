@@ -153,7 +153,7 @@ export async function list({ page, open, path, text, done, expectRefusals }, { s
   assert.match(await group("single").innerText(), /running|completed/, "the states of a group");
   await group("single").getByRole("button").click();
   await page.waitForFunction((n) => document.querySelectorAll("tbody tr[aria-rowindex]:not([aria-busy])").length === n, single);
-  await page.getByRole("checkbox", { name: `Select experiment ${long.id}` }).check();
+  await page.getByRole("checkbox", { name: `Select experiment ${long.id}`, exact: true }).check();
   await page.getByText("1 selected").waitFor();
   await page.getByRole("button", { name: "Clear selection" }).click();
   await page.reload();
@@ -166,8 +166,8 @@ export async function list({ page, open, path, text, done, expectRefusals }, { s
 
   await open("/det/experiments");
   await shows(all);
-  await page.getByRole("checkbox", { name: `Select experiment ${search.id}` }).check();
-  await page.getByRole("checkbox", { name: `Select experiment ${long.id}` }).check();
+  await page.getByRole("checkbox", { name: `Select experiment ${search.id}`, exact: true }).check();
+  await page.getByRole("checkbox", { name: `Select experiment ${long.id}`, exact: true }).check();
   await page.getByText("2 selected").waitFor();
   await page.getByRole("group", { name: "Actions for the selected experiments" }).getByRole("button", { name: /^Pause/ }).click();
   const dialog = page.getByRole("dialog");
@@ -178,14 +178,14 @@ export async function list({ page, open, path, text, done, expectRefusals }, { s
   await dialog.getByRole("button", { name: "Pause", exact: true }).click();
   await dialog.waitFor({ state: "detached" });
   await only(long.id).getByText("paused").waitFor();
-  await page.getByRole("checkbox", { name: `Select experiment ${long.id}` }).check();
+  await page.getByRole("checkbox", { name: `Select experiment ${long.id}`, exact: true }).check();
   await page.getByRole("group").getByRole("button", { name: /^Activate/ }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Activate", exact: true }).click();
   await only(long.id).getByText(/running|queued|starting/).waitFor();
 
   await page.getByRole("button", { name: "Clear selection" }).click();
   const chosen = page.getByRole("group", { name: "Actions for the selected experiments" });
-  const choose = (id) => page.getByRole("checkbox", { name: `Select experiment ${id}` }).check();
+  const choose = (id) => page.getByRole("checkbox", { name: `Select experiment ${id}`, exact: true }).check();
   const toBoth = async (action) => {
     for (const { id } of [search, lonely]) await choose(id);
     await chosen.getByRole("button", { name: action, exact: true }).click();

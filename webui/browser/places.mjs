@@ -54,7 +54,7 @@ export async function places({ page, open, text, path, done, expectRefusals }, {
   await done("a project is made and described, and says how experiments come into it");
 
   await open("/det/experiments");
-  await page.getByRole("checkbox", { name: `Select experiment ${search.id}` }).check();
+  await page.getByRole("checkbox", { name: `Select experiment ${search.id}`, exact: true }).check();
   await page.getByRole("group").getByRole("button", { name: "move" }).click();
   await dialog.getByLabel("Workspace").selectOption("walked workspace");
   await dialog.getByLabel("Project").selectOption("walked nets");

@@ -223,7 +223,8 @@ void Router::describe_typed(const WireStruct& in, Verb verb, const std::string& 
       parameters.push_back(Parameter{name, type.schema(schemas_), true});
     } else if (!has_body(verb, doc)) {
       DET_ASSERT(type.read_text != nullptr);
-      parameters.push_back(Parameter{name, type.schema(schemas_), false});
+      const bool required = in.required != nullptr && in.required(in.members[i].name);
+      parameters.push_back(Parameter{name, type.schema(schemas_), false, required});
     } else if (!doc.body_member.empty()) {
       if (camel_case(doc.body_member) == name) body = type.schema(schemas_);
     } else {
@@ -334,7 +335,7 @@ void Router::describe(Verb verb, const std::string& path, const Doc& doc, std::v
     json::object entry{{"name", parameter.name}, {"in", parameter.in_path ? "path" : "query"}};
     if (parameter_text_ != nullptr)
       if (auto text = parameter_text_(path, parameter.name); !text.empty()) entry["description"] = text;
-    if (parameter.in_path) entry["required"] = true;
+    if (parameter.in_path || parameter.required) entry["required"] = true;
     entry["schema"] = std::move(parameter.schema);
     described.push_back(std::move(entry));
   }

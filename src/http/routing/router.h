@@ -184,6 +184,7 @@ class Router {
     std::string name;
     json::object schema;
     bool in_path = false;
+    bool required = false;  ///< those of the path are
   };
 
   asio::awaitable<Response> serve(const Entry& entry, Request request) const;

@@ -21180,11 +21180,11 @@ export interface operations {
     };
     readonly getTrialsTrialIdMediaValues: {
         readonly parameters: {
-            readonly query?: {
+            readonly query: {
                 /** @description What kind of media to get. */
-                readonly kind?: "image" | "histogram" | "text" | "audio";
+                readonly kind: "image" | "histogram" | "text" | "audio";
                 /** @description The tag under which the trial wrote them. */
-                readonly tag?: string;
+                readonly tag: string;
                 /** @description The step of the last value, or of the nearest before it; the newest without one. */
                 readonly step?: string;
                 /** @description The most values to get, evenly spaced over the steps, from 1 to 200; fewer where they are large. */

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import type { Query } from "../../../components/address/paths";
 import { complete, completed, isExpression, offered, type Vocabulary } from "./expression";
 
@@ -21,6 +21,12 @@ export function FilterField({ query, ask, known, onFocus }: Props) {
   const [at, setAt] = useState(-1);
   const field = useRef<HTMLInputElement>(null);
   const list = useId();
+  // Where the cursor goes with the text that React puts there: before the next key, so that none is lost.
+  const moves = useRef<number | undefined>(undefined);
+  useLayoutEffect(() => {
+    if (moves.current !== undefined) field.current?.setSelectionRange(moves.current, moves.current);
+    moves.current = undefined;
+  });
   const apply = useRef((_text: string) => {});
   apply.current = (text) => ask(isExpression(text) ? { filter: text.trim(), search: "" } : { filter: "", search: text.trim() });
   useEffect(() => setTyped(applied), [applied]);
@@ -40,8 +46,7 @@ export function FilterField({ query, ask, known, onFocus }: Props) {
   const take = (option: string) => {
     const next = completed(typed, choice, option);
     show(next.text, next.cursor);
-    // After React has put the text there.
-    requestAnimationFrame(() => field.current?.setSelectionRange(next.cursor, next.cursor));
+    moves.current = next.cursor;
     field.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {

@@ -349,13 +349,7 @@ def get_GetTrialMedia(session: Session, *, trialId: int) -> v1GetTrialMediaRespo
 
 
 def get_GetTrialMediaValues(
-    session: Session,
-    *,
-    trialId: int,
-    kind: str | None = None,
-    tag: str | None = None,
-    step: int | None = None,
-    limit: int | None = None,
+    session: Session, *, trialId: int, kind: str, tag: str, step: int | None = None, limit: int | None = None
 ) -> v1GetTrialMediaValuesResponse:
     """Get images, histograms, text or audio of a tag in the TensorBoard files of a trial."""
     return v1GetTrialMediaValuesResponse.from_json(
