@@ -40,9 +40,7 @@ std::string random_session() {
   std::string bytes(16, '\0');
   if (::getentropy(bytes.data(), bytes.size()) != 0)
     bytes = std::to_string(boot_time().microseconds) + std::to_string(::getpid());
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
+  return hexadecimal(bytes);
 }
 
 http::Call post(std::string path, std::string body) {

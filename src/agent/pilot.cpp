@@ -25,9 +25,7 @@ Result<std::string> new_secret() {
   unsigned char bytes[16];
   if (::getentropy(bytes, sizeof bytes) != 0)
     return fail(ErrorCode::Unavailable, "the system has no random numbers: {}", std::strerror(errno));
-  std::string text;
-  for (const auto byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
+  return hexadecimal({reinterpret_cast<const char*>(bytes), sizeof bytes});
 }
 
 }  // namespace

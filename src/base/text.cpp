@@ -64,6 +64,12 @@ std::string base64_encode(std::string_view bytes) {
   return text;
 }
 
+std::string hexadecimal(std::string_view bytes) {
+  std::string text;
+  for (const auto byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
 Result<std::string> base64_decode(std::string_view text) {
   static const auto table = [] {
     std::array<std::int8_t, 256> values{};

@@ -23,6 +23,9 @@ std::string base64_encode(std::string_view bytes);
 /// Accepts padding or none; refuses every other character.
 Result<std::string> base64_decode(std::string_view text);
 
+/// Two lower-case digits a byte.
+std::string hexadecimal(std::string_view bytes);
+
 /// As in URLs (RFC 3986): every byte but letters, digits, "-_.~" and those of `also_plain` as %XX.
 std::string percent_encode(std::string_view text, std::string_view also_plain = "");
 

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "det/base/text.h"
 #include "det/checkpoint/files.h"
 #include "det/checkpoint/sha256.h"
 
@@ -66,21 +67,22 @@ void read_range(const Files& files, std::int64_t begin, std::int64_t end, char* 
   }
 }
 
-std::string hexadecimal(const XXH128_canonical_t& sum) {
-  std::string text;
-  for (const auto byte : sum.digest) text += fmt::format("{:02x}", byte);
-  return text;
+PieceSum canonical(XXH128_hash_t hash) {
+  XXH128_canonical_t sum;
+  XXH128_canonicalFromHash(&sum, hash);
+  return std::to_array(sum.digest);
 }
 
 /// The pieces of one file, which several threads share.
 class Pieces {
  public:
-  Pieces(const Files& files, std::int64_t bytes)
+  Pieces(const Files& files, std::int64_t bytes, std::int64_t piece_bytes)
       : files_(files),
         bytes_(bytes),
-        sums_((static_cast<std::size_t>(bytes) + kPieceBytes - 1) / kPieceBytes) {}
+        piece_bytes_(piece_bytes),
+        sums_(static_cast<std::size_t>((bytes + piece_bytes - 1) / piece_bytes)) {}
 
-  std::string sum() {
+  std::vector<PieceSum> sums() {
     const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
     std::vector<std::thread> others;
     for (std::size_t i = 1; i < std::min({processors, kThreadsMax, sums_.size()}); ++i)
@@ -88,9 +90,7 @@ class Pieces {
     work();
     for (auto& other : others) other.join();
     if (failed_) throw Failure(*failed_);
-    XXH128_canonical_t whole;
-    XXH128_canonicalFromHash(&whole, XXH3_128bits(sums_.data(), sums_.size() * sizeof(XXH128_canonical_t)));
-    return hexadecimal(whole);
+    return std::move(sums_);
   }
 
  private:
@@ -100,11 +100,11 @@ class Pieces {
                                                                                 XXH3_freeState);
     try {
       for (auto i = next_++; i < sums_.size(); i = next_++) {
-        const auto begin = static_cast<std::int64_t>(i * kPieceBytes);
+        const auto begin = static_cast<std::int64_t>(i) * piece_bytes_;
         XXH3_128bits_reset(state.get());
-        read_range(files_, begin, std::min<std::int64_t>(bytes_, begin + kPieceBytes), buffer.get(),
+        read_range(files_, begin, std::min(bytes_, begin + piece_bytes_), buffer.get(),
                    [&](const char* data, std::size_t size) { XXH3_128bits_update(state.get(), data, size); });
-        XXH128_canonicalFromHash(&sums_[i], XXH3_128bits_digest(state.get()));
+        sums_[i] = canonical(XXH3_128bits_digest(state.get()));
       }
     } catch (const Failure& failure) {
       const std::lock_guard lock(mutex_);
@@ -114,12 +114,18 @@ class Pieces {
   }
 
   const Files& files_;
-  const std::int64_t bytes_;
-  std::vector<XXH128_canonical_t> sums_;
+  const std::int64_t bytes_, piece_bytes_;
+  std::vector<PieceSum> sums_;
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;
   std::optional<Error> failed_;
 };
+
+std::string xxh3(const Files& files, std::int64_t bytes) {
+  const auto sums = Pieces(files, bytes, kPieceBytes).sums();
+  const auto whole = canonical(XXH3_128bits(sums.data(), sums.size() * sizeof(PieceSum)));
+  return hexadecimal({reinterpret_cast<const char*>(whole.data()), whole.size()});
+}
 
 std::string sha256(const Files& files, std::int64_t bytes) {
   const auto buffer = std::make_unique_for_overwrite<char[]>(kBufferBytes);
@@ -131,6 +137,12 @@ std::string sha256(const Files& files, std::int64_t bytes) {
 }
 
 }  // namespace
+
+std::vector<PieceSum> piece_sums(int file, std::int64_t bytes, std::int64_t piece_bytes,
+                                 const std::string& shown) {
+  const Files files{.source = file, .target = -1, .shown_source = shown, .shown_target = shown};
+  return Pieces(files, bytes, piece_bytes).sums();
+}
 
 Copied copy_and_hash(int source, int target, const std::string& shown_source, const std::string& shown_target,
                      Hash hash) {
@@ -144,7 +156,7 @@ Copied copy_and_hash(int source, int target, const std::string& shown_source, co
   if (::fstat(files.source, &status) != 0) throw_errno("read " + shown_source, errno);
   ::posix_fadvise(files.source, 0, 0, POSIX_FADV_SEQUENTIAL);
   const std::int64_t bytes = status.st_size;
-  return {.bytes = bytes, .sum = hash == Hash::Sha256 ? sha256(files, bytes) : Pieces(files, bytes).sum()};
+  return {.bytes = bytes, .sum = hash == Hash::Sha256 ? sha256(files, bytes) : xxh3(files, bytes)};
 }
 
 }  // namespace det::checkpoint

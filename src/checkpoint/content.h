@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 /// Copies and hashes the content of files.
 namespace det::checkpoint {
@@ -20,6 +22,14 @@ enum class Hash {
 };
 
 inline constexpr std::size_t kPieceBytes = 4 << 20;
+
+/// XXH3-128 in canonical byte order.
+using PieceSum = std::array<unsigned char, 16>;
+
+/// The sums of the first `bytes` of a file in pieces of `piece_bytes`, hashed at once on several processors.
+/// Throws Failure, also if the file becomes shorter meanwhile.
+std::vector<PieceSum> piece_sums(int file, std::int64_t bytes, std::int64_t piece_bytes,
+                                 const std::string& shown);
 
 struct Copied {
   std::int64_t bytes = 0;

@@ -1,11 +1,11 @@
 #include "det/checkpoint/sha256.h"
 
-#include <fmt/format.h>
 #include <openssl/evp.h>
 
 #include <array>
 
 #include "det/base/error.h"
+#include "det/base/text.h"
 
 namespace det::checkpoint {
 
@@ -24,9 +24,13 @@ void Sha256::update(const unsigned char* data, std::size_t size) {
 std::string Sha256::finish() {
   std::array<unsigned char, 32> digest{};
   DET_ASSERT(EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr) == 1);
-  std::string text;
-  for (const auto byte : digest) text += fmt::format("{:02x}", byte);
-  return text;
+  return hexadecimal({reinterpret_cast<const char*>(digest.data()), digest.size()});
+}
+
+std::string sha256_of(std::string_view bytes) {
+  Sha256 hash;
+  hash.update(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  return hash.finish();
 }
 
 }  // namespace det::checkpoint

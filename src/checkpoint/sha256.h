@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace det::checkpoint {
 
@@ -25,5 +26,8 @@ class Sha256 {
   };
   std::unique_ptr<EVP_MD_CTX, Free> context_;
 };
+
+/// The digest of all of it, as `Sha256::finish`.
+std::string sha256_of(std::string_view bytes);
 
 }  // namespace det::checkpoint

@@ -25,18 +25,6 @@ std::string hmac(const std::string& key, const std::string& text) {
   return sum;
 }
 
-std::string hash_of(const std::string& text) {
-  Sha256 hash;
-  hash.update(reinterpret_cast<const unsigned char*>(text.data()), text.size());
-  return hash.finish();
-}
-
-std::string hexadecimal(const std::string& bytes) {
-  std::string text;
-  for (const auto byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return text;
-}
-
 }  // namespace
 
 std::vector<std::string> signed_headers(const AwsCall& call, const AwsSigner& who,
@@ -66,7 +54,7 @@ std::vector<std::string> signed_headers(const AwsCall& call, const AwsSigner& wh
       fmt::format("{}\n{}\n{}\n{}\n{}\n{}", call.method, after_scheme.substr(host_end, question - host_end),
                   query, canonical, names, call.payload_sha256);
   const auto scope = fmt::format("{}/{}/{}/aws4_request", day, who.region, who.service);
-  const auto to_sign = fmt::format("{}\n{}\n{}\n{}", kAlgorithm, time, scope, hash_of(request));
+  const auto to_sign = fmt::format("{}\n{}\n{}\n{}", kAlgorithm, time, scope, sha256_of(request));
   auto key = hmac("AWS4" + who.secret_key, day);
   for (const auto& part : {who.region, who.service, std::string("aws4_request")}) key = hmac(key, part);
   headers.push_back(fmt::format("Authorization: {} Credential={}/{}, SignedHeaders={}, Signature={}",

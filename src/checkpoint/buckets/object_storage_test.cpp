@@ -43,8 +43,8 @@ class BucketInMemory : public ObjectStore {
     bucket_.objects[key] = content;
     bucket_.changed[key] = bucket_.now;
   }
-  std::int64_t put_changes(const std::string& key, int file, const std::vector<Segment>& segments,
-                           const std::string& from, const std::string& sha256) override {
+  void put_changes(const std::string& key, int file, const std::vector<Segment>& segments,
+                   const std::string& from, const std::string& sha256) override {
     std::int64_t bytes = 0, sent = 0;
     for (const auto& segment : segments) bytes += segment.bytes;
     put(key, file, bytes, sha256);
@@ -57,7 +57,6 @@ class BucketInMemory : public ObjectStore {
         sent += segment.bytes;
     }
     bucket_.sent = sent;
-    return sent;
   }
   void get(const std::string& key, const std::function<void()>& restart,
            const std::function<void(std::string_view)>& sink) override {

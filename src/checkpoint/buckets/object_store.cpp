@@ -10,12 +10,11 @@
 
 namespace det::checkpoint {
 
-std::int64_t ObjectStore::put_changes(const std::string& key, int file, const std::vector<Segment>& segments,
-                                      const std::string&, const std::string& sha256) {
+void ObjectStore::put_changes(const std::string& key, int file, const std::vector<Segment>& segments,
+                              const std::string&, const std::string& sha256) {
   std::int64_t bytes = 0;
   for (const auto& segment : segments) bytes += segment.bytes;
   put(key, file, bytes, sha256);
-  return bytes;
 }
 
 std::string ObjectStore::text(const std::string& key) {

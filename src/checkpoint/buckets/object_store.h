@@ -38,10 +38,9 @@ class ObjectStore {
   virtual void put(const std::string& key, std::string_view content) = 0;
 
   /// Stores a file whose unchanged segments are as in the object `from`. A service that can copy within
-  /// itself is sent the others only; it is sent an unchanged one, too, where `from` is gone. Returns the
-  /// bytes sent.
-  virtual std::int64_t put_changes(const std::string& key, int file, const std::vector<Segment>& segments,
-                                   const std::string& from, const std::string& sha256);
+  /// itself is sent the others only; it is sent an unchanged one, too, where `from` is gone.
+  virtual void put_changes(const std::string& key, int file, const std::vector<Segment>& segments,
+                           const std::string& from, const std::string& sha256);
 
   /// Gives the content to `sink` piece by piece; after `restart` all over again.
   virtual void get(const std::string& key, const std::function<void()>& restart,

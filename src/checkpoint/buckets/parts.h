@@ -1,10 +1,10 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
+
+#include "det/checkpoint/content.h"
 
 namespace det::checkpoint {
 
@@ -13,9 +13,8 @@ inline constexpr std::int64_t kPartBytes = std::int64_t{5} << 20;
 
 /// A file in parts of `kPartBytes`, the last one shorter: XXH3-128 of each.
 struct PartSums {
-  using Sum = std::array<std::uint64_t, 2>;
   std::int64_t bytes = 0;
-  std::vector<Sum> sums;
+  std::vector<PieceSum> sums;
 };
 
 /// Reads the first `bytes` of a file. Throws Failure.

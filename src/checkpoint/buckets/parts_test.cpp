@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::int64_t kTail = 1000;
 
-PartSums file(std::vector<std::uint64_t> parts, std::int64_t tail = kTail) {
+PartSums file(std::vector<unsigned char> parts, std::int64_t tail = kTail) {
   PartSums sums{.bytes = static_cast<std::int64_t>(parts.size() - 1) * kPartBytes + tail, .sums = {}};
-  for (const auto part : parts) sums.sums.push_back({part, 0});
+  for (const auto part : parts) sums.sums.push_back({part});
   return sums;
 }
 Segment same(std::int64_t first, std::int64_t bytes) {

@@ -54,17 +54,14 @@ class S3Store : public ObjectStore {
   std::string shown(const std::string& key) const override { return "s3://" + bucket_ + "/" + key; }
 
   void put(const std::string& key, int file, std::int64_t bytes, const std::string& sha256) override {
-    if (bytes > kPart) {
-      put_parts(key, file, in_parts(bytes));
-      return;
-    }
+    if (bytes > kPart) return put_parts(key, file, in_parts(bytes));
     const FilePart part{file, 0, bytes};
     Request request{.method = "PUT", .key = key, .part = &part, .sha256 = sha256};
     send(request, "write");
   }
 
-  std::int64_t put_changes(const std::string& key, int file, const std::vector<Segment>& segments,
-                           const std::string& from, const std::string& sha256) override {
+  void put_changes(const std::string& key, int file, const std::vector<Segment>& segments,
+                   const std::string& from, const std::string& sha256) override {
     const bool copies = std::ranges::any_of(segments, &Segment::same);
     if (!copies || segments.size() > static_cast<std::size_t>(kParts))
       return ObjectStore::put_changes(key, file, segments, from, sha256);
@@ -158,7 +155,7 @@ class S3Store : public ObjectStore {
         .method = request.method, .url = url, .headers = request.headers, .payload_sha256 = {}};
     if (!credentials.session_token.empty())
       signed_call.headers.push_back("x-amz-security-token: " + credentials.session_token);
-    signed_call.payload_sha256 = request.part == nullptr  ? hash(request.body)
+    signed_call.payload_sha256 = request.part == nullptr  ? sha256_of(request.body)
                                  : request.sha256.empty() ? "UNSIGNED-PAYLOAD"
                                                           : request.sha256;
     WebCall call{
@@ -179,12 +176,6 @@ class S3Store : public ObjectStore {
     auto reply = exchange(request);
     check_reply(reply, fmt::format("{} {}", doing, shown(key.empty() ? request.key : key)));
     return reply;
-  }
-
-  static std::string hash(const std::string& text) {
-    Sha256 hash;
-    hash.update(reinterpret_cast<const unsigned char*>(text.data()), text.size());
-    return hash.finish();
   }
 
   static std::vector<Segment> in_parts(std::int64_t bytes) {
@@ -210,14 +201,12 @@ class S3Store : public ObjectStore {
     return tag.empty() ? std::nullopt : std::optional(std::move(tag));
   }
 
-  /// Returns the bytes that were sent.
-  std::int64_t put_parts(const std::string& key, int file, const std::vector<Segment>& segments,
-                         const std::string& from = {}) {
+  void put_parts(const std::string& key, int file, const std::vector<Segment>& segments,
+                 const std::string& from = {}) {
     const auto begun = send({.method = "POST", .key = key, .query = {{"uploads", ""}}}, "write");
     const auto upload =
         xml(begun.body, shown(key)).get<std::string>("InitiateMultipartUploadResult.UploadId", {});
     bool copies = !from.empty();
-    std::int64_t sent = 0;
     try {
       std::string list = "<CompleteMultipartUpload>";
       int number = 0;
@@ -229,7 +218,6 @@ class S3Store : public ObjectStore {
           copies = copies && !segment.same;
           const FilePart part{file, segment.offset, segment.bytes};
           tag = send({.method = "PUT", .key = key, .query = place, .part = &part}, "write").header("etag");
-          sent += segment.bytes;
         }
         list += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", number, *tag);
       }
@@ -239,7 +227,6 @@ class S3Store : public ObjectStore {
           send({.method = "POST", .key = key, .query = {{"uploadId", upload}}, .body = list}, "write");
       if (done.body.find("<Error>") != std::string::npos) done.status = 500;
       check_reply(done, "write " + shown(key));
-      return sent;
     } catch (const Failure&) {
       try {
         exchange({.method = "DELETE", .key = key, .query = {{"uploadId", upload}}});

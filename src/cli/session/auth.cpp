@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "det/base/json.h"
+#include "det/base/text.h"
 
 namespace det::cli {
 namespace {
@@ -53,9 +54,7 @@ std::string password_hash(std::string_view password) {
   const auto salted = kSalt + std::string(password);
   unsigned char hash[crypto_hash_sha512_BYTES];
   crypto_hash_sha512(hash, reinterpret_cast<const unsigned char*>(salted.data()), salted.size());
-  std::string hex;
-  for (const auto byte : hash) hex += fmt::format("{:02x}", byte);
-  return hex;
+  return hexadecimal({reinterpret_cast<const char*>(hash), sizeof hash});
 }
 
 Result<AuthCache::Content> AuthCache::read() const {

@@ -45,9 +45,7 @@ struct Hash {
   std::string finish() {
     unsigned char out[crypto_hash_sha256_BYTES];
     crypto_hash_sha256_final(&state, out);
-    std::string text;
-    for (const auto byte : out) text += fmt::format("{:02x}", byte);
-    return text;
+    return hexadecimal({reinterpret_cast<const char*>(out), sizeof out});
   }
 };
 
