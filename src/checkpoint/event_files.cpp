@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 
 #include "det/checkpoint/buckets/object_store.h"
 #include "det/checkpoint/guarded.h"
@@ -69,15 +70,23 @@ class InBucket : public EventFiles {
 
   void refresh() {
     std::int64_t all = 0;
+    std::set<std::string> found;
     for (const auto& object : objects_->list(prefix_)) {
       all += object.bytes;
       if (!is_event_file(object.key) || all > kCopiesMax) continue;
-      auto [copy, is_new] = copies_.try_emplace(object.key);
-      if (is_new) copy->second.path = scratch_.path() / std::to_string(copies_.size());
-      if (copy->second.bytes == object.bytes) continue;
-      objects_->fetch(object.key, copy->second.path);
-      copy->second.bytes = object.bytes;
+      found.insert(object.key);
+      auto& copy = copies_[object.key];
+      if (copy.path.empty()) copy.path = scratch_.path() / std::to_string(++copied_);
+      if (copy.bytes == object.bytes) continue;
+      objects_->fetch(object.key, copy.path);
+      copy.bytes = object.bytes;
     }
+    std::erase_if(copies_, [&](const auto& one) {
+      if (found.contains(one.first)) return false;
+      std::error_code ignored;
+      fs::remove(one.second.path, ignored);
+      return true;
+    });
     due_ = std::chrono::steady_clock::now() + kCopyAgain;
   }
 
@@ -85,6 +94,7 @@ class InBucket : public EventFiles {
   std::string prefix_;
   Scratch scratch_{"det-event-files"};
   std::map<std::string, Copy> copies_;
+  std::int64_t copied_ = 0;  ///< names the next copy
   std::chrono::steady_clock::time_point due_{};
 };
 
@@ -95,8 +105,7 @@ Result<std::unique_ptr<EventFiles>> open_event_files(const config::CheckpointSto
                                                      std::int64_t trial) {
   if (storage.type == "s3" || storage.type == "gcs") {
     DET_TRY(auto objects, open_object_store(storage.fields));
-    auto prefix = fmt::format("{}{}/tensorboard/experiment/{}/trial/{}/", bucket_prefix(storage.fields),
-                              cluster_id, experiment, trial);
+    auto prefix = fmt::format("{}trial/{}/", tensorboard_prefix(storage, cluster_id, experiment), trial);
     return std::make_unique<InBucket>(std::move(objects), std::move(prefix));
   }
   DET_TRY(const auto directory, tensorboard_directory(storage, cluster_id, experiment));

@@ -28,15 +28,19 @@ Result<fs::path> tensorboard_directory(const config::CheckpointStorage& storage,
   return root / cluster_id / "tensorboard" / "experiment" / std::to_string(experiment);
 }
 
+std::string tensorboard_prefix(const config::CheckpointStorage& storage, const std::string& cluster_id,
+                               std::int64_t experiment) {
+  return fmt::format("{}{}/tensorboard/experiment/{}/", bucket_prefix(storage.fields), cluster_id,
+                     experiment);
+}
+
 namespace {
 
 Result<void> remove_from_bucket(const config::CheckpointStorage& storage, const std::string& cluster_id,
                                 std::int64_t experiment) {
   DET_TRY(const auto objects, open_object_store(storage.fields));
-  const auto prefix = bucket_prefix(storage.fields);
   return guarded("", [&] {
-    for (const auto& object :
-         objects->list(fmt::format("{}{}/tensorboard/experiment/{}/", prefix, cluster_id, experiment)))
+    for (const auto& object : objects->list(tensorboard_prefix(storage, cluster_id, experiment)))
       objects->remove(object.key);
   });
 }

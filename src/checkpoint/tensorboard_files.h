@@ -15,6 +15,10 @@ namespace det::checkpoint {
 Result<std::filesystem::path> tensorboard_directory(const config::CheckpointStorage& storage,
                                                     const std::string& cluster_id, std::int64_t experiment);
 
+/// What all keys of an experiment's event files begin with, in a bucket.
+std::string tensorboard_prefix(const config::CheckpointStorage& storage, const std::string& cluster_id,
+                               std::int64_t experiment);
+
 /// Deletes them; already gone is success. Symbolic links are deleted and never followed: a directory that a
 /// link leads out of the storage is refused.
 Result<void> remove_tensorboard_files(const config::CheckpointStorage& storage, const std::string& cluster_id,

@@ -77,8 +77,7 @@ void add_change_routes(http::Router& router, Services& s) {
       Verb::Get, "/api/v1/changes/follow",
       [&s](Context, ChangesQuery q, ItemWriter<ChangesLine>& out) { return follow(s, std::move(q), out); },
       Doc{.summary = "Follow which experiments and trials change, and whether agents, tasks or the queue do; "
-                     "a line names them, and "
-                     "the first line nothing",
+                     "a line names them, and the first line nothing",
           .tag = "Experiments"});
 }
 

@@ -71,10 +71,10 @@ BOOST_DESCRIBE_STRUCT(MediaValuesReply, (), (values))
 
 /// Reads the store and the event files: on the pool.
 Result<std::shared_ptr<TrialMedia>> media_of(Services& s, MediaShelf& shelf, TrialId id) {
-  const auto trial = s.store.trial(id);
-  const auto experiment = trial ? s.store.experiment(trial->experiment_id) : std::nullopt;
-  if (!experiment) return not_found("trial '{}' not found", id);
   return shelf.of(id, [&]() -> Result<std::unique_ptr<checkpoint::EventFiles>> {
+    const auto trial = s.store.trial(id);
+    const auto experiment = trial ? s.store.experiment(trial->experiment_id) : std::nullopt;
+    if (!experiment) return not_found("trial '{}' not found", id);
     DET_TRY(const auto config, config::from_document(experiment->config));
     return checkpoint::open_event_files(config.checkpoint_storage, s.store.setting("cluster_id").value(),
                                         trial->experiment_id.value(), id.value());

@@ -3,14 +3,19 @@
 import base64
 import io
 import json
+import sys
 import urllib.error
 import urllib.parse
 
 import numpy as np
 import pytest
-from cluster import HERE
+import yaml
+from cluster import HERE, REPOSITORY, wait_until
 from PIL import Image
 from sklearn.datasets import load_digits
+
+sys.path.insert(0, str(REPOSITORY / "python" / "tests"))
+import object_servers
 
 
 def tags(cluster, trial):
@@ -66,3 +71,16 @@ def test_what_a_summary_writer_wrote_is_shown_by_tag_and_step(cluster):
 
     cluster.get(f"experiments/{experiment}/tensorboard-files", "DELETE")
     assert tags(cluster, trial) == {}
+
+
+def test_those_in_a_bucket_are_shown_until_somebody_deletes_them(cluster, tmp_path):
+    with object_servers.s3() as section:
+        config = yaml.safe_load((HERE / "models" / "pictures" / "const.yaml").read_text())
+        (tmp_path / "s3.yaml").write_text(yaml.safe_dump(config | {"checkpoint_storage": section}))
+        experiment = cluster.create(HERE / "models" / "pictures", config=tmp_path / "s3.yaml")
+        cluster.wait_for_state(experiment, "COMPLETED")
+        trial = cluster.trial_of(experiment)["id"]
+        (image,) = values(cluster, trial, kind="image", tag="digits/first", step=3)
+        assert image["step"] == "3"
+        cluster.get(f"experiments/{experiment}/tensorboard-files", "DELETE")
+        wait_until(lambda: tags(cluster, trial) == {}, "nothing left to show")
