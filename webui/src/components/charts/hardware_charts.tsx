@@ -1,20 +1,20 @@
 import { useMemo } from "react";
 import type { MetricReport } from "../../api/types";
 import type { ChartProps } from "./chart";
-import type { Axis } from "./curves";
+import type { Axis, Scale } from "./curves";
 import { hardwareCharts } from "./hardware";
 import { MetricCharts } from "./metric_charts";
+import { placing } from "./placing";
 
 interface HardwareChartsProps extends Pick<ChartProps, "colour" | "range" | "onRange"> {
   readonly reports: readonly MetricReport[];
   readonly axis: Axis;
-  /** Where on the axis a report is; undefined: nowhere. */
-  readonly place: (report: MetricReport) => number | undefined;
+  readonly scales: ReadonlyMap<number, Scale>;
 }
 
 /** How busy the machines were on which some trials ran. */
-export function HardwareCharts({ reports, axis, place, ...props }: HardwareChartsProps) {
-  const made = useMemo(() => hardwareCharts(reports, axis, place), [reports, axis, place]);
+export function HardwareCharts({ reports, axis, scales, ...props }: HardwareChartsProps) {
+  const made = useMemo(() => hardwareCharts(reports, axis, placing(reports, axis, scales)), [reports, axis, scales]);
   return (
     <>
       <MetricCharts charts={made} log={false} {...props} />

@@ -9,7 +9,6 @@ import { Choice, Panel, Problem } from "../parts";
 import { ofHardware } from "./hardware";
 import { HardwareCharts } from "./hardware_charts";
 import { MetricCharts, useCharts } from "./metric_charts";
-import { placing } from "./placing";
 import { allReports, useReports } from "./reports";
 import { useQuery } from "../address/route";
 import { csv } from "./series";
@@ -56,7 +55,6 @@ export function Metrics({ trialIds, scales, live, first, colour, groupings = non
   const weight = weights.find(([value]) => Number(value) === view.smooth)?.[0] ?? "0";
   const measured = useMemo(() => reports.list.some(ofHardware), [reports.list]);
   const hardware = measured && (query.hardware ?? "") !== "";
-  const place = useMemo(() => placing(reports.list, axis, withRecords), [reports.list, axis, withRecords]);
   const onRange = (to?: Range) => change({ zoom: to ? rangeText(to) : "" });
   const only = made.filter(({ name }) => name === view.metric);
   const wanted = only.length > 0 ? only : made;
@@ -106,7 +104,7 @@ export function Metrics({ trialIds, scales, live, first, colour, groupings = non
       {hardware && (
         <>
           <h3>Hardware</h3>
-          <HardwareCharts reports={reports.list} axis={axis} place={place} colour={colour} range={range} onRange={onRange} />
+          <HardwareCharts reports={reports.list} axis={axis} scales={withRecords} colour={colour} range={range} onRange={onRange} />
         </>
       )}
     </Panel>

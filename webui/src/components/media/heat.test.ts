@@ -19,3 +19,8 @@ test("a single value is a row", () => {
 test("no bucket at all is an empty column", () => {
   expect(heatOf([{ edges: [0, 1], counts: [1] }, { edges: [], counts: [] }], 2).columns).toEqual([[1, 1], [0, 0]]);
 });
+
+test("histograms of any number of buckets are drawn", () => {
+  const many = { edges: Array.from({ length: 200_001 }, (_, at) => at), counts: Array<number>(200_000).fill(1) };
+  expect(heatOf([many, many], 2)).toMatchObject({ least: 0, most: 200_000 });
+});

@@ -11,7 +11,7 @@ export interface Heat {
 
 /** How much of each histogram is in each of `rows` equal ranges; within a bucket the values are taken as even. */
 export function heatOf(histograms: readonly Histogram[], rows: number): Heat {
-  const edges = histograms.flatMap((one) => one.edges);
+  const edges = histograms.flatMap((one) => [...one.edges.slice(0, 1), ...one.edges.slice(-1)]);
   const [least, most] = edges.length === 0 ? [0, 0] : [Math.min(...edges), Math.max(...edges)];
   const height = (most - least) / rows;
   const columns = histograms.map((one) => (height > 0 ? densities(one, least, height, rows) : [...Array<number>(rows - 1).fill(0), 1]));

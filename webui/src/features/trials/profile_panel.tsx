@@ -4,7 +4,6 @@ import { usePolled } from "../../api/loadable";
 import type { MetricReport } from "../../api/types";
 import { hardwareGroups } from "../../components/charts/hardware";
 import { HardwareCharts } from "../../components/charts/hardware_charts";
-import { placing } from "../../components/charts/placing";
 import { Loaded } from "../../components/parts";
 
 /** The profiler reports each ten seconds. */
@@ -15,10 +14,10 @@ const pointsMax = 1000;
 /** How busy the machines were on which a trial ran, over the time since it started. */
 export function ProfilePanel({ id, startTime, live }: { id: number; startTime: string; live: boolean }) {
   const [loaded] = usePolled(`profile ${id}`, (signal) => load(id, signal), pollMs, () => live);
-  const place = useMemo(() => placing([], "time", new Map([[id, { startTime }]])), [id, startTime]);
+  const scales = useMemo(() => new Map([[id, { startTime }]]), [id, startTime]);
   return (
     <Loaded of={loaded} what="profiler data">
-      {(reports) => (reports.length === 0 ? <NothingMeasured live={live} /> : <HardwareCharts reports={reports} axis="time" place={place} />)}
+      {(reports) => (reports.length === 0 ? <NothingMeasured live={live} /> : <HardwareCharts reports={reports} axis="time" scales={scales} />)}
     </Loaded>
   );
 }

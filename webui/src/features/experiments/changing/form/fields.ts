@@ -49,11 +49,7 @@ function lineOf(value: unknown): string {
 
 /** The text with another value of a field, or with a field that it did not have. */
 export function withValue(text: string, path: Path, value: unknown): string {
-  return changed(text, (document) => {
-    const before: unknown = document.getIn(path);
-    document.setIn(path, typeof value === "object" && value !== null ? flow(document, value) : value);
-    if (before === undefined) inBlocks(document, path);
-  });
+  return changed(text, (document) => document.setIn(path, typeof value === "object" && value !== null ? flow(document, value) : value));
 }
 
 /** The text without a field, and without sections that would be empty then. */
@@ -66,14 +62,6 @@ export function withoutField(text: string, path: Path): string {
       document.deleteIn(place);
     }
   });
-}
-
-/** Sections that a new field made are written as people write them. */
-function inBlocks(document: Document, path: Path): void {
-  for (let length = 1; length < path.length; length++) {
-    const section: unknown = document.getIn(path.slice(0, length));
-    if (isMap(section) && section.range === undefined) section.flow = false;
-  }
 }
 
 function flow(document: Document, value: object): unknown {
