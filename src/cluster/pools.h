@@ -23,6 +23,7 @@ struct PoolSettings {
   /// For how long the processes of a trial that has nothing to do (paused, or waiting for the search) wait on
   /// slots that nobody else needs. 0: they end at once.
   int idle_seconds = 300;
+  double price_per_slot_hour = 0;  ///< in the currency of all pools
   /// Of a pool whose machines an engine gives.
   std::optional<elastic::Limits> elastic{};
   std::string provider{};  ///< … in words: "Slurm partition a100"
@@ -30,7 +31,7 @@ struct PoolSettings {
 };
 BOOST_DESCRIBE_STRUCT(PoolSettings, (),
                       (name, description, policy, fitting, heterogeneous_fits, preemption, default_priority,
-                       zero_slot_max, idle_seconds, elastic, provider))
+                       zero_slot_max, idle_seconds, price_per_slot_hour, elastic, provider))
 
 /// Whether each trial and task gets machines of its own there.
 inline bool per_task(const PoolSettings& settings) {
@@ -42,9 +43,10 @@ struct Pools {
   std::vector<PoolSettings> pools;
   std::string default_compute = "default";  ///< for trials with slots
   std::string default_aux = "default";      ///< for those without
+  std::string currency = "USD";             ///< of prices, by ISO 4217
   friend bool operator==(const Pools&, const Pools&) = default;
 };
-BOOST_DESCRIBE_STRUCT(Pools, (), (pools, default_compute, default_aux))
+BOOST_DESCRIBE_STRUCT(Pools, (), (pools, default_compute, default_aux, currency))
 
 /// How the policy is called in configurations and in the API: "fifo", "round_robin", "fair_share",
 /// "priority".

@@ -7,6 +7,8 @@
 namespace det::cluster {
 namespace {
 
+constexpr double kHour = 3600;  ///< in seconds
+
 using Days = std::chrono::sys_days;
 
 Days day_of(Time time) {
@@ -40,9 +42,18 @@ std::int64_t slots_of(const experiment::AllocationRecord& allocation) {
   return slots;
 }
 
+double cost_of(const Usage& usage, Time now) {
+  const auto slot_hours =
+      static_cast<double>(experiment::slot_microseconds(usage.allocation, now)) / kSecond / kHour;
+  return slot_hours * usage.price;
+}
+
 std::vector<UsageRow> aggregate(const std::vector<Usage>& all, Time begin, Time end, Time now,
                                 Period period) {
-  std::map<std::tuple<std::string, std::string, std::string>, double> sums;  // date, type, key
+  struct Sum {
+    double seconds = 0, cost = 0;
+  };
+  std::map<std::tuple<std::string, std::string, std::string>, Sum> sums;  // date, type, key
   for (const auto& usage : all) {
     const auto& allocation = usage.allocation;
     if (!allocation.start_time) continue;
@@ -57,7 +68,9 @@ std::vector<UsageRow> aggregate(const std::vector<Usage>& all, Time begin, Time 
               static_cast<double>(next - at) / kSecond * static_cast<double>(share.slots.size());
           const auto date = name_of(day, period);
           const auto add = [&](const char* type, const std::string& key) {
-            sums[{date, type, key}] += seconds;
+            auto& sum = sums[{date, type, key}];
+            sum.seconds += seconds;
+            sum.cost += seconds / kHour * usage.price;
           };
           add("total", "total");
           add("username", usage.username);
@@ -71,8 +84,8 @@ std::vector<UsageRow> aggregate(const std::vector<Usage>& all, Time begin, Time 
     }
   }
   std::vector<UsageRow> rows;
-  for (const auto& [key, seconds] : sums)
-    rows.push_back({std::get<1>(key), std::get<2>(key), std::get<0>(key), seconds});
+  for (const auto& [key, sum] : sums)
+    rows.push_back({std::get<1>(key), std::get<2>(key), std::get<0>(key), sum.seconds, sum.cost});
   return rows;
 }
 

@@ -15,16 +15,18 @@ struct Usage {
   std::string username, resource_pool, workspace;
   std::vector<std::string> labels;  ///< of the experiment
   std::string kind = "trial";       ///< or "command", "notebook", …
+  double price = 0;                 ///< of a slot for an hour
 };
 
 enum class Period { Day, Month };
 
-/// Slot-seconds of one group in one period.
+/// Slot-seconds of one group in one period, and what they cost.
 struct UsageRow {
   std::string aggregation_type;  ///< "total", "username", "experiment_label", "resource_pool", "agent"
   std::string aggregation_key;
   std::string date;  ///< "2026-11-22" or "2026-11", UTC
   double seconds = 0;
+  double cost = 0;
 };
 
 /// What was used from `begin` to `end`, ascending by date, kind and key. An allocation that still runs counts
@@ -33,6 +35,9 @@ std::vector<UsageRow> aggregate(const std::vector<Usage>& all, Time begin, Time 
 
 /// The first moment after the day or month of `time`, UTC.
 Time end_of_period(Time time, Period period);
+
+/// What the slots of an allocation cost until `now`.
+double cost_of(const Usage& usage, Time now);
 
 /// The slots that an allocation holds or held, all agents together.
 std::int64_t slots_of(const experiment::AllocationRecord& allocation);

@@ -22,6 +22,13 @@ Usage used(Time from, std::optional<Time> until, int slots, std::string user = "
   return usage;
 }
 
+double cost(const std::vector<UsageRow>& rows, const std::string& type, const std::string& key) {
+  double sum = 0;
+  for (const auto& row : rows)
+    if (row.aggregation_type == type && row.aggregation_key == key) sum += row.cost;
+  return sum;
+}
+
 double seconds(const std::vector<UsageRow>& rows, const std::string& type, const std::string& key,
                const std::string& date) {
   for (const auto& row : rows)
@@ -45,6 +52,24 @@ TEST(Usage, WhatStillRunsCountsUntilNowAndNothingOutsideTheTimesAskedFor) {
   EXPECT_EQ(seconds(rows, "username", "ada", "2026-11-30"), 1800);
   EXPECT_EQ(seconds(rows, "username", "bob", "2026-11-30"), -1) << "no time at all";
   EXPECT_EQ(seconds(rows, "total", "total", "2026-11-29"), -1);
+}
+
+TEST(Usage, CostsWhatTheSlotsOfItsPoolCostForEachHourOfEachSlot) {
+  auto dear = used(kMidnight + -kHour, kMidnight + 2 * kHour, 2);
+  dear.price = 2.5;
+  dear.allocation.shares.push_back({.agent = "b", .slots = {0}, .ended = kMidnight});
+  auto cheap = used(kMidnight, std::nullopt, 4, "bob");
+  cheap.price = 0.25;
+  const auto now = kMidnight + kHour / 2;
+  const auto rows =
+      aggregate({dear, cheap}, kMidnight + -24 * kHour, kMidnight + 24 * kHour, now, Period::Day);
+  EXPECT_DOUBLE_EQ(cost(rows, "username", "ada"), 7 * 2.5);
+  EXPECT_DOUBLE_EQ(cost(rows, "username", "bob"), 4 * 0.5 * 0.25);
+  EXPECT_DOUBLE_EQ(cost(rows, "agent", "b"), 2.5);
+  EXPECT_DOUBLE_EQ(cost(rows, "total", "total"), 7 * 2.5 + 0.5);
+  EXPECT_DOUBLE_EQ(cost(rows, "workspace", "team"), cost(rows, "total", "total"));
+  EXPECT_DOUBLE_EQ(cost_of(dear, now), 7 * 2.5);
+  EXPECT_DOUBLE_EQ(cost_of(cheap, now), 0.5);
 }
 
 TEST(Usage, AMonthEndsWhereTheNextBegins) {

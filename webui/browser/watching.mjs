@@ -9,6 +9,13 @@ export async function watching({ page, open, become, text, path, done }, { searc
   await rows.filter({ hasText: "determined" }).waitFor();
   await page.getByRole("img", { name: /^Slot-hours from \d{4}-\d\d-\d\d to/ }).waitFor();
   await done("usage is a chart and a table of users");
+  await page.getByRole("combobox", { name: "Show" }).selectOption("cost");
+  await page.getByRole("img", { name: /^Cost \(EUR\) from \d{4}-\d\d-\d\d to .*, at most €[\d,.]+; / }).waitFor();
+  await page.waitForURL((url) => url.search === "?measure=cost");
+  const [hours, cost] = (await rows.filter({ hasText: "determined" }).locator("td.number").allInnerTexts()).map((cell) => Number(cell.replace(/[€,]/g, "")));
+  assert(Math.abs(cost / 3600 / hours - 1) < 0.1, `${hours} slot-hours at €3600 each are €${cost}`);
+  await done("usage is told as what it cost, too");
+  await page.getByRole("combobox", { name: "Show" }).selectOption("slot-hours");
   await page.getByRole("combobox", { name: "Group by" }).selectOption("label");
   await rows.filter({ hasText: search.label }).waitFor();
   await page.getByRole("combobox", { name: "Range" }).selectOption("7 days");

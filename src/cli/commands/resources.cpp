@@ -39,7 +39,7 @@ std::vector<std::vector<std::string>> cells_of(const std::string& csv) {
   return lines;
 }
 
-/// An object a line, with the first line's names; seconds, slots and ids are numbers.
+/// An object a line, with the first line's names; seconds, costs, slots and ids are numbers.
 json::array objects_of(const std::string& csv) {
   json::array objects;
   const auto lines = cells_of(csv);
@@ -48,7 +48,7 @@ json::array objects_of(const std::string& csv) {
     for (std::size_t c = 0; c < lines[i].size() && c < lines[0].size(); ++c) {
       const auto& name = lines[0][c];
       const auto& cell = lines[i][c];
-      const bool counts = name == "seconds" || name == "slots" || name == "experiment_id";
+      const bool counts = name == "seconds" || name == "cost" || name == "slots" || name == "experiment_id";
       const auto number = counts ? json::parse(cell) : Result<json::value>(json::value(nullptr));
       object[name] = number && number->is_number() ? *number : json::value(cell);
     }
@@ -110,21 +110,22 @@ Action define_aggregated(CLI::App& app) {
 }  // namespace
 
 Command resources_commands() {
-  return {.names = {"resources", "res"},
-          .help = "Show the historical use of slots",
-          .example = "det resources aggregated 2026-11-01 2026-11-30",
-          .children = {{{"raw"},
-                        "Show the resources that allocations used in a period",
-                        "det resources raw 2026-11-01 2026-11-30",
-                        define_raw},
-                       {{"aggregated", "agg"},
-                        "Show slot-seconds per day or month, user, label, pool, workspace and agent",
-                        "det resources aggregated 2026-01 2026-12 --monthly",
-                        define_aggregated},
-                       {{"allocations"},
-                        "Show the allocations of a period",
-                        "det resources allocations 2026-11-01 2026-11-30",
-                        define_allocations}}};
+  return {
+      .names = {"resources", "res"},
+      .help = "Show the historical use of slots",
+      .example = "det resources aggregated 2026-11-01 2026-11-30",
+      .children = {{{"raw"},
+                    "Show the resources that allocations used in a period",
+                    "det resources raw 2026-11-01 2026-11-30",
+                    define_raw},
+                   {{"aggregated", "agg"},
+                    "Show slot-seconds and costs per day or month, user, label, pool, workspace and agent",
+                    "det resources aggregated 2026-01 2026-12 --monthly",
+                    define_aggregated},
+                   {{"allocations"},
+                    "Show the allocations of a period",
+                    "det resources allocations 2026-11-01 2026-11-30",
+                    define_allocations}}};
 }
 
 }  // namespace det::cli

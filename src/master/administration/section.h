@@ -80,6 +80,14 @@ class Section {
       problem(name,
               fmt::format("is {}; it must be an integer from {} to {}", json::serialize(value), low, high));
   }
+  void number(std::string_view name, double low, double& into) {
+    const auto value = take(name);
+    if (value.is_null()) return;
+    if (const auto number = json::to_double(value); number && *number >= low)
+      into = *number;
+    else
+      problem(name, fmt::format("is {}; it must be a number of at least {}", json::serialize(value), low));
+  }
   template <typename T>
   void choice(std::string_view name, std::initializer_list<std::pair<const char*, T>> choices, T& into,
               bool required = false) {

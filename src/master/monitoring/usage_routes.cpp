@@ -39,14 +39,35 @@ struct AggregatedEntry {
   std::string period;
   double seconds = 0;
   std::map<std::string, double> by_username, by_experiment_label, by_resource_pool, by_agent_label;
+  // Ours: by workspace, and what it cost.
+  std::map<std::string, double> by_workspace;
+  double cost = 0;
+  std::map<std::string, double> cost_by_username, cost_by_experiment_label, cost_by_resource_pool,
+      cost_by_agent_label, cost_by_workspace;
 };
 BOOST_DESCRIBE_STRUCT(AggregatedEntry, (),
                       (period_start, period, seconds, by_username, by_experiment_label, by_resource_pool,
-                       by_agent_label))
+                       by_agent_label, by_workspace, cost, cost_by_username, cost_by_experiment_label,
+                       cost_by_resource_pool, cost_by_agent_label, cost_by_workspace))
 struct AggregatedReply {
   std::vector<AggregatedEntry> resource_entries;
+  std::string currency;  ///< ours: of the costs
 };
-BOOST_DESCRIBE_STRUCT(AggregatedReply, (), (resource_entries))
+BOOST_DESCRIBE_STRUCT(AggregatedReply, (), (resource_entries, currency))
+
+/// The sums of an entry that are told apart by what `aggregation_type` says.
+struct Grouped {
+  std::string_view aggregation_type;
+  std::map<std::string, double> AggregatedEntry::* seconds;
+  std::map<std::string, double> AggregatedEntry::* cost;
+};
+constexpr Grouped kGrouped[] = {
+    {"username", &AggregatedEntry::by_username, &AggregatedEntry::cost_by_username},
+    {"experiment_label", &AggregatedEntry::by_experiment_label, &AggregatedEntry::cost_by_experiment_label},
+    {"resource_pool", &AggregatedEntry::by_resource_pool, &AggregatedEntry::cost_by_resource_pool},
+    {"agent", &AggregatedEntry::by_agent_label, &AggregatedEntry::cost_by_agent_label},
+    {"workspace", &AggregatedEntry::by_workspace, &AggregatedEntry::cost_by_workspace},
+};
 
 /// "2026-11-22" (its first moment), "2026-11" or RFC 3339.
 Result<Time> time_of(const std::string& text, const char* name) {
@@ -105,12 +126,14 @@ asio::awaitable<std::vector<cluster::Usage>> usages(Services& s, Time begin, Tim
     const auto* workspace = s.workspaces.find(row.task_type        ? WorkspaceId(row.workspace_id)
                                               : project == nullptr ? store::kUncategorizedWorkspace
                                                                    : project->workspace);
+    const auto price = s.ledger.cluster().pool(row.resource_pool).price_per_slot_hour;
     all.push_back({.allocation = std::move(row.allocation),
                    .username = user == s.auth.users().end() ? "" : user->second.username,
                    .resource_pool = std::move(row.resource_pool),
                    .workspace = workspace == nullptr ? "" : workspace->name,
                    .labels = std::move(row.labels),
-                   .kind = row.task_type ? task::type_name(*row.task_type) : "trial"});
+                   .kind = row.task_type ? task::type_name(*row.task_type) : "trial",
+                   .price = price});
   }
   co_return all;
 }
@@ -141,15 +164,15 @@ std::string raw_csv(const std::vector<cluster::Usage>& all, Time now) {
 std::string allocations_csv(const std::vector<cluster::Usage>& all, Time now) {
   std::string csv =
       "allocation_id,task_type,username,workspace_name,experiment_id,slots,start_time,end_time,"
-      "imagepulling_time,slot_hours,resource_pool\n";
+      "imagepulling_time,slot_hours,resource_pool,cost\n";
   for (const auto& usage : all) {
     const auto& a = usage.allocation;
     // No image is pulled before an allocation is counted: its 0 is for readers that want the column.
-    csv += fmt::format("{},{},{},{},{},{},{},{},0,{},{}\n", a.id, to_upper(usage.kind), cell(usage.username),
-                       cell(usage.workspace), experiment_cell(a), cluster::slots_of(a),
+    csv += fmt::format("{},{},{},{},{},{},{},{},0,{},{},{}\n", a.id, to_upper(usage.kind),
+                       cell(usage.username), cell(usage.workspace), experiment_cell(a), cluster::slots_of(a),
                        seconds_text(*a.start_time), a.end_time ? seconds_text(*a.end_time) : "",
                        static_cast<double>(experiment::slot_microseconds(a, now)) / kSecond / 3600,
-                       cell(usage.resource_pool));
+                       cell(usage.resource_pool), cluster::cost_of(usage, now));
   }
   return csv;
 }
@@ -191,10 +214,10 @@ asio::awaitable<http::Response> aggregated(Services& s, http::Request request, s
     // The last day or month is wholly in it.
     const auto end = cluster::end_of_period(last, period);
     const auto all = co_await usages(s, begin, end);
-    std::string csv = "aggregation_type,aggregation_key,date,seconds\n";
+    std::string csv = "aggregation_type,aggregation_key,date,seconds,cost\n";
     for (const auto& row : cluster::aggregate(all, begin, end, s.ledger.now(), period))
-      csv += fmt::format("{},{},{},{}\n", row.aggregation_type, cell(row.aggregation_key), row.date,
-                         row.seconds);
+      csv += fmt::format("{},{},{},{},{}\n", row.aggregation_type, cell(row.aggregation_key), row.date,
+                         row.seconds, row.cost);
     co_return csv_response(std::move(csv), name);
   };
   co_return co_await answer(std::move(request), std::move(principal), "start_date", "end_date", "usage",
@@ -235,14 +258,17 @@ asio::awaitable<Result<AggregatedReply>> aggregated_entries(Services& s, Aggrega
   std::map<std::string, AggregatedEntry> by_date;
   for (const auto& row : cluster::aggregate(all, span->begin, end, s.ledger.now(), *period)) {
     auto& entry = by_date[row.date];
-    if (row.aggregation_type == "total") entry.seconds = row.seconds;
-    if (row.aggregation_type == "username") entry.by_username[row.aggregation_key] = row.seconds;
-    if (row.aggregation_type == "experiment_label")
-      entry.by_experiment_label[row.aggregation_key] = row.seconds;
-    if (row.aggregation_type == "resource_pool") entry.by_resource_pool[row.aggregation_key] = row.seconds;
-    if (row.aggregation_type == "agent") entry.by_agent_label[row.aggregation_key] = row.seconds;
+    if (row.aggregation_type == "total") {
+      entry.seconds = row.seconds;
+      entry.cost = row.cost;
+    }
+    for (const auto& group : kGrouped)
+      if (row.aggregation_type == group.aggregation_type) {
+        (entry.*group.seconds)[row.aggregation_key] = row.seconds;
+        (entry.*group.cost)[row.aggregation_key] = row.cost;
+      }
   }
-  AggregatedReply reply;
+  AggregatedReply reply{.resource_entries = {}, .currency = s.ledger.cluster().pools().currency};
   for (auto& [date, entry] : by_date) {
     entry.period_start = date;
     entry.period = *period == cluster::Period::Month ? "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
@@ -270,7 +296,8 @@ void add_usage_routes(http::Router& router, Services& s) {
   router.add<AggregatedQuery, AggregatedReply>(
       Verb::Get, "/api/v1/resources/allocation/aggregated",
       [&s](http::Context, AggregatedQuery q) { return aggregated_entries(s, std::move(q)); },
-      http::Doc{.summary = "Get the slot-seconds used in each day or month", .tag = "Cluster"});
+      http::Doc{.summary = "Get the slot-seconds used in each day or month, and what they cost",
+                .tag = "Cluster"});
   router.add_closed_raw(
       Verb::Get, "/resources/allocation/aggregated",
       [&s](http::Request r, std::any caller) { return aggregated(s, std::move(r), std::move(caller)); });

@@ -38,6 +38,8 @@ struct Pool {
   std::string scheduler_type, scheduler_fitting_policy;
   bool preemption = false;             ///< ours
   std::int32_t default_priority = 42;  ///< ours
+  double price_per_slot_hour = 0;      ///< ours
+  std::string currency;                ///< ours
   std::int32_t num_agents = 0, slots_available = 0, slots_used = 0, slots_per_agent = 0;
   std::string slot_type = "TYPE_CPU", accelerator;
   std::int32_t aux_container_capacity = 0, aux_container_capacity_per_agent = 100, aux_containers_running = 0;
@@ -56,13 +58,14 @@ struct Pool {
 };
 BOOST_DESCRIBE_STRUCT(Pool, (),
                       (name, description, type, provider, scheduler, scheduler_type, scheduler_fitting_policy,
-                       preemption, default_priority, num_agents, slots_available, slots_used, slots_per_agent,
-                       slot_type, accelerator, aux_container_capacity, aux_container_capacity_per_agent,
-                       aux_containers_running, default_compute_pool, default_aux_pool, stats, details,
-                       resource_manager_metadata, cluster_name, preemptible, min_agents, max_agents,
-                       max_idle_agent_period, max_agent_starting_period, location, image_id, instance_type,
-                       master_url, master_cert_name, startup_script, container_startup_script,
-                       agent_docker_network, agent_docker_runtime, agent_docker_image, agent_fluent_image))
+                       preemption, default_priority, price_per_slot_hour, currency, num_agents,
+                       slots_available, slots_used, slots_per_agent, slot_type, accelerator,
+                       aux_container_capacity, aux_container_capacity_per_agent, aux_containers_running,
+                       default_compute_pool, default_aux_pool, stats, details, resource_manager_metadata,
+                       cluster_name, preemptible, min_agents, max_agents, max_idle_agent_period,
+                       max_agent_starting_period, location, image_id, instance_type, master_url,
+                       master_cert_name, startup_script, container_startup_script, agent_docker_network,
+                       agent_docker_runtime, agent_docker_image, agent_fluent_image))
 struct PoolsQuery {
   std::int32_t offset = 0, limit = 0;
   bool unbound = false;
@@ -88,6 +91,8 @@ Pool describe(Services& s, const std::string& name) {
                 settings.fitting == scheduler::Fitting::Best ? "FITTING_POLICY_BEST" : "FITTING_POLICY_WORST",
             .preemption = settings.preemption,
             .default_priority = settings.default_priority,
+            .price_per_slot_hour = settings.price_per_slot_hour,
+            .currency = cluster.pools().currency,
             .aux_container_capacity_per_agent = settings.zero_slot_max,
             .default_compute_pool = name == cluster.pools().default_compute,
             .default_aux_pool = name == cluster.pools().default_aux,

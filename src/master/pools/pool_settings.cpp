@@ -1,5 +1,6 @@
 #include "det/master/pools/pool_settings.h"
 
+#include <algorithm>
 #include <set>
 
 #include "det/master/administration/section.h"
@@ -31,6 +32,10 @@ void read_scheduler(json::value value, const std::string& path, PoolSettings& po
     section.problem("preemption", "is true; only the priority scheduler supports it");
 }
 
+bool is_currency(const std::string& text) {
+  return text.size() == 3 && std::ranges::all_of(text, [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
 }  // namespace
 
 Result<cluster::Pools> take_pools(json::object& configuration) {
@@ -51,6 +56,11 @@ Result<cluster::Pools> take_pools(json::object& configuration,
     if (type != "agent") manager.problem("type", fmt::format("is '{}'; it must be 'agent'", type));
     read_scheduler(manager.take("scheduler"), manager.path() + ".scheduler", base, problems);
     manager.integer("idle_seconds", 0, 1'000'000, base.idle_seconds);
+    manager.number("price_per_slot_hour", 0, base.price_per_slot_hour);
+    manager.text("currency", pools.currency);
+    if (!is_currency(pools.currency))
+      manager.problem("currency", fmt::format("is '{}'; it must be a code of ISO 4217, such as USD or EUR",
+                                              pools.currency));
     manager.text("default_gpu_resource_pool", pools.default_compute);
     manager.text("default_compute_resource_pool", pools.default_compute);
     manager.text("default_cpu_resource_pool", pools.default_aux);
@@ -69,6 +79,7 @@ Result<cluster::Pools> take_pools(json::object& configuration,
       section.text("description", pool.description);
       section.integer("max_aux_containers_per_agent", 0, 1'000'000, pool.zero_slot_max);
       section.integer("idle_seconds", 0, 1'000'000, pool.idle_seconds);
+      section.number("price_per_slot_hour", 0, pool.price_per_slot_hour);
       read_scheduler(section.take("scheduler"), section.path() + ".scheduler", pool, problems);
       if (auto provider = section.take("provider"); !provider.is_null()) {
         const auto read = read_provider(std::move(provider), section.path() + ".provider", problems);

@@ -13,12 +13,16 @@ namespace det::master {
 ///     resource_manager:
 ///       scheduler: {type: priority, fitting_policy: best, preemption: true, default_priority: 42}
 ///       default_compute_resource_pool: default
+///       currency: EUR
+///       price_per_slot_hour: 0.4
 ///     resource_pools:
 ///       - pool_name: gpu
 ///         max_aux_containers_per_agent: 100
 ///         scheduler: {type: fair_share}
+///         price_per_slot_hour: 2.5
 ///
-/// A pool without a scheduler has the resource manager's. InvalidArgument says every problem at once.
+/// A pool without a scheduler or price has the resource manager's. InvalidArgument says every problem at
+/// once.
 Result<cluster::Pools> take_pools(json::object& configuration);
 /// The same, with the settings of the providers that pools have, by pool.
 Result<cluster::Pools> take_pools(json::object& configuration,

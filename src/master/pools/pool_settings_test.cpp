@@ -41,10 +41,21 @@ TEST(PoolSettings, APoolWithoutASchedulerHasTheManagersAndTheRestIsLeftAlone) {
   EXPECT_EQ(json::serialize(rest), R"({"max_restarts":2})");
 }
 
+TEST(PoolSettings, APoolWithoutAPriceHasTheManagersAndAllAreOfOneCurrency) {
+  const auto pools = read(R"({"resource_manager": {"price_per_slot_hour": 0.5, "currency": "EUR"},
+                              "resource_pools": [{"pool_name": "default"},
+                                {"pool_name": "gpu", "price_per_slot_hour": 2}]})");
+  ASSERT_TRUE(pools) << pools.error().message();
+  EXPECT_EQ(pools->currency, "EUR");
+  EXPECT_EQ(pools->pools.at(0).price_per_slot_hour, 0.5);
+  EXPECT_EQ(pools->pools.at(1).price_per_slot_hour, 2);
+}
+
 TEST(PoolSettings, SaysEveryProblemAtOnce) {
-  const auto pools =
-      read(R"({"resource_manager": {"type": "kubernetes", "default_compute_resource_pool": "gone"},
+  const auto pools = read(
+      R"({"resource_manager": {"type": "kubernetes", "default_compute_resource_pool": "gone", "currency": "euros"},
                               "resource_pools": [{"pool_name": "a", "scheduler": {"type": "best"}}, {"name": "b"},
+                                {"pool_name": "c", "price_per_slot_hour": -1},
                                 {"pool_name": "a", "max_aux_containers_per_agent": -1,
                                  "scheduler": {"preemption": true}}]})");
   ASSERT_FALSE(pools);
@@ -52,9 +63,11 @@ TEST(PoolSettings, SaysEveryProblemAtOnce) {
        {"resource_manager.type is 'kubernetes'",
         "resource_pools[0].scheduler.type is 'best'; it must be one of",
         "resource_pools[1].pool_name is required", "resource_pools[1].name is not a known setting",
-        "resource_pools[2].pool_name is 'a', which another pool already has",
-        "resource_pools[2].max_aux_containers_per_agent is -1",
-        "resource_pools[2].scheduler.preemption is true; only the priority scheduler supports it",
+        "resource_pools[3].pool_name is 'a', which another pool already has",
+        "resource_pools[3].max_aux_containers_per_agent is -1",
+        "resource_manager.currency is 'euros'; it must be a code of ISO 4217, such as USD or EUR",
+        "resource_pools[2].price_per_slot_hour is -1; it must be a number of at least 0",
+        "resource_pools[3].scheduler.preemption is true; only the priority scheduler supports it",
         "resource_manager names 'gone' as a default pool, but resource_pools has no such pool"})
     EXPECT_THAT(pools.error().message(), HasSubstr(words));
 }

@@ -110,7 +110,9 @@ def seeds(cluster):
 
 
 def test_the_pages_work_in_a_browser(start, noisy, receiver, tmp_path):
-    (tmp_path / "master.yaml").write_text(yaml.safe_dump({"webhooks": {"allowed_addresses": ["127.0.0.1"]}}))
+    prices = {"price_per_slot_hour": 3600, "currency": "EUR"}
+    settings = {"webhooks": {"allowed_addresses": ["127.0.0.1"]}, "resource_manager": prices}
+    (tmp_path / "master.yaml").write_text(yaml.safe_dump(settings))
     cluster = start(options=("--slots", "2", "--config-file", str(tmp_path / "master.yaml")))
     search = cluster.create(noisy, config="search.yaml")
     resumed = cluster.create(noisy, "--config", "name=interrupted")

@@ -66,6 +66,8 @@ export type TaskSummary = With<Omit<Schemas["TaskSummary"], "schedulerType" | "p
 export type Template = Schemas["Template"];
 export type Token = Whole<Schemas["TokenObject"]>;
 export type Trial = With<Schemas["Trial"], { readonly searcherMetricValue?: WireNumber | null }>;
+/** Slot-seconds and costs of a day or month. */
+export type UsageEntry = Schemas["AggregatedEntry"];
 export type User = Pick<Schemas["User"], "id" | "username" | "admin" | "active"> & Partial<Pick<Schemas["User"], "displayName" | "modifiedAt">>;
 export type Trigger = Pick<Schemas["TriggerObject"], "triggerType" | "condition">;
 export type Webhook = With<Omit<Whole<Schemas["WebhookObject"]>, "workspaceId">, { readonly triggers: readonly Trigger[]; readonly workspaceId?: number }>;

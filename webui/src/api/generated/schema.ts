@@ -2252,7 +2252,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get the slot-seconds used in each day or month */
+        /** Get the slot-seconds used in each day or month, and what they cost */
         readonly get: operations["getResourcesAllocationAggregated"];
         readonly put?: never;
         readonly post?: never;
@@ -4146,9 +4146,30 @@ export interface components {
             readonly byAgentLabel: {
                 readonly [key: string]: number;
             };
+            readonly byWorkspace: {
+                readonly [key: string]: number;
+            };
+            /** Format: double */
+            readonly cost: number;
+            readonly costByUsername: {
+                readonly [key: string]: number;
+            };
+            readonly costByExperimentLabel: {
+                readonly [key: string]: number;
+            };
+            readonly costByResourcePool: {
+                readonly [key: string]: number;
+            };
+            readonly costByAgentLabel: {
+                readonly [key: string]: number;
+            };
+            readonly costByWorkspace: {
+                readonly [key: string]: number;
+            };
         };
         readonly AggregatedReply: {
             readonly resourceEntries: readonly components["schemas"]["AggregatedEntry"][];
+            readonly currency: string;
         };
         readonly Allocation: {
             readonly taskId: string;
@@ -5364,6 +5385,9 @@ export interface components {
             readonly schedulerFittingPolicy: string;
             readonly preemption: boolean;
             readonly defaultPriority: number;
+            /** Format: double */
+            readonly pricePerSlotHour: number;
+            readonly currency: string;
             readonly numAgents: number;
             readonly slotsAvailable: number;
             readonly slotsUsed: number;

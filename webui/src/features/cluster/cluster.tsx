@@ -9,6 +9,7 @@ import { type ClusterTab, clusterTabs } from "../../components/address/paths";
 import { Link, Tabs } from "../../components/address/route";
 import { type Column, Table } from "../../components/tables/table";
 import { ClusterPolicies } from "./cluster_policies";
+import { formatCost } from "./history";
 import { MasterLog } from "./master_log";
 import { Provider } from "./provider";
 import { SlotMapPanel } from "./slot_map_panel";
@@ -100,10 +101,19 @@ const poolColumns: readonly Column<ResourcePool>[] = [
   },
 ];
 
+const priceColumn: Column<ResourcePool> = {
+  id: "price",
+  title: "Price per slot-hour",
+  number: true,
+  value: ({ pricePerSlotHour }) => pricePerSlotHour,
+  cell: ({ pricePerSlotHour, currency }) => formatCost(pricePerSlotHour, currency),
+};
+
 function Pools({ pools }: { pools: readonly ResourcePool[] }) {
+  const priced = pools.some(({ pricePerSlotHour }) => pricePerSlotHour > 0);
   return (
     <Panel title="Resource pools">
-      <Table label="Resource pools" rows={pools} columns={poolColumns} rowKey={({ name }) => name} order="name" parameter="pools-by" empty="No resource pools yet. Start an agent to add one." />
+      <Table label="Resource pools" rows={pools} columns={priced ? [...poolColumns, priceColumn] : poolColumns} rowKey={({ name }) => name} order="name" parameter="pools-by" empty="No resource pools yet. Start an agent to add one." />
     </Panel>
   );
 }

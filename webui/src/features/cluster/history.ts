@@ -1,9 +1,10 @@
 /** Who used how many slots for how long: what the master counted, as a chart and a table show it. Pure. */
 
-import { csvText, parseCsv } from "../../components/charts/csv";
+import type { UsageEntry } from "../../api/types";
+import { csvText } from "../../components/charts/csv";
 import type { Query } from "../../components/address/paths";
 
-/** By what usage is told apart: the API's names, and ours. */
+/** By what usage is told apart: the address's names, ours, and where an entry has the sums. */
 export const groupings = [
   ["username", "user"],
   ["workspace", "workspace"],
@@ -13,6 +14,19 @@ export const groupings = [
   ["total", "nothing"],
 ] as const;
 export type Grouping = (typeof groupings)[number][0];
+
+/** What is drawn, and compared. */
+export type Measure = "hours" | "cost";
+
+type Sums = Readonly<Record<string, number>>;
+const sumsOf: Readonly<Record<Grouping, (entry: UsageEntry) => Readonly<{ seconds: Sums; cost: Sums }>>> = {
+  username: ({ byUsername, costByUsername }) => ({ seconds: byUsername, cost: costByUsername }),
+  workspace: ({ byWorkspace, costByWorkspace }) => ({ seconds: byWorkspace, cost: costByWorkspace }),
+  experiment_label: ({ byExperimentLabel, costByExperimentLabel }) => ({ seconds: byExperimentLabel, cost: costByExperimentLabel }),
+  resource_pool: ({ byResourcePool, costByResourcePool }) => ({ seconds: byResourcePool, cost: costByResourcePool }),
+  agent: ({ byAgentLabel, costByAgentLabel }) => ({ seconds: byAgentLabel, cost: costByAgentLabel }),
+  total: ({ seconds, cost }) => ({ seconds: { total: seconds }, cost: { total: cost } }),
+};
 
 export type Period = "day" | "month";
 
@@ -54,11 +68,11 @@ export function rangeOf(query: Query, now: number): Range {
   return { from: dayOf(now - (days - 1) * dayMs), to: today, period };
 }
 
-/** Where the master tells it, as CSV: sums, or every allocation by itself. */
-export function sumsAddress({ from, to, period }: Range): string {
-  const how = period === "month" ? "MONTHLY" : "DAILY";
-  return `/resources/allocation/aggregated?startDate=${from}&endDate=${to}&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_${how}`;
+/** How the master is asked for the sums. */
+export function sumsQuery({ from, to, period }: Range): { startDate: string; endDate: string; period: string } {
+  return { startDate: from, endDate: to, period: `RESOURCE_ALLOCATION_AGGREGATION_PERIOD_${period === "month" ? "MONTHLY" : "DAILY"}` };
 }
+/** Where the master tells every allocation by itself, as CSV. */
 export function allocationsAddress({ from, to }: Range): string {
   return `/resources/allocation/allocations-csv?timestampAfter=${from}T00:00:00Z&timestampBefore=${dayOf(Date.parse(to) + dayMs)}T00:00:00Z`;
 }
@@ -73,36 +87,58 @@ export function periodsOf({ from, to, period }: Range): string[] {
   return all;
 }
 
-/** One user, workspace, …: its slot-hours in each period. */
-export interface Group {
-  readonly name: string;
-  readonly hours: readonly number[];
+/** A value in each period, and their sum. */
+export interface Series {
+  readonly values: readonly number[];
   readonly total: number;
 }
 
-/** The groups of the master's table, the largest first. Labels are of experiments, which may have several. */
-export function groupsOf(csv: string, grouping: Grouping, periods: readonly string[]): Group[] {
-  const index = new Map(periods.map((name, i) => [name, i]));
-  const groups = new Map<string, number[]>();
-  for (const [type, key = "", date = "", seconds] of parseCsv(csv).slice(1)) {
-    const at = index.get(date);
-    if (type !== grouping || at === undefined) continue;
-    let hours = groups.get(key);
-    if (hours === undefined) groups.set(key, (hours = periods.map(() => 0)));
-    hours[at] = (hours[at] ?? 0) + Number(seconds) / 3600;
-  }
-  return [...groups]
-    .map(([name, hours]) => ({ name, hours, total: hours.reduce((sum, h) => sum + h, 0) }))
-    .sort((a, b) => b.total - a.total || a.name.localeCompare(b.name));
+/** One user, workspace, …: its slot-hours, and what they cost. */
+export interface Group {
+  readonly name: string;
+  readonly hours: Series;
+  readonly cost: Series;
 }
 
-/** The largest groups, and all others as one, so that there are at most `max`. */
-export function largest(groups: readonly Group[], max: number): { shown: readonly Group[]; rest: Group | undefined } {
-  if (groups.length <= max) return { shown: groups, rest: undefined };
-  const others = groups.slice(max - 1);
-  const hours = (others[0]?.hours ?? []).map((_, i) => others.reduce((sum, group) => sum + (group.hours[i] ?? 0), 0));
-  const rest = { name: `${others.length} others`, hours, total: hours.reduce((sum, h) => sum + h, 0) };
-  return { shown: groups.slice(0, max - 1), rest };
+/** One of a group's series, as it is drawn. */
+export interface Layer extends Series {
+  readonly name: string;
+}
+
+function seriesOf(values: readonly number[]): Series {
+  return { values, total: values.reduce((sum, value) => sum + value, 0) };
+}
+
+/** The groups of the master's entries, those with most of `measure` first. Labels are of experiments, which may have several. */
+export function groupsOf(entries: readonly UsageEntry[], grouping: Grouping, periods: readonly string[], measure: Measure): Group[] {
+  const index = new Map(periods.map((name, i) => [name, i]));
+  const groups = new Map<string, { hours: number[]; cost: number[] }>();
+  for (const entry of entries) {
+    const at = index.get(entry.periodStart);
+    if (at === undefined) continue;
+    const { seconds, cost } = sumsOf[grouping](entry);
+    for (const [name, used] of Object.entries(seconds)) {
+      let group = groups.get(name);
+      if (group === undefined) groups.set(name, (group = { hours: periods.map(() => 0), cost: periods.map(() => 0) }));
+      group.hours[at] = used / 3600;
+      group.cost[at] = cost[name] ?? 0;
+    }
+  }
+  return [...groups]
+    .map(([name, { hours, cost }]) => ({ name, hours: seriesOf(hours), cost: seriesOf(cost) }))
+    .sort((a, b) => b[measure].total - a[measure].total || a.name.localeCompare(b.name));
+}
+
+export function layersOf(groups: readonly Group[], measure: Measure): Layer[] {
+  return groups.map((group) => ({ name: group.name, ...group[measure] }));
+}
+
+/** The largest layers, and all others as one, so that there are at most `max`. */
+export function largest(layers: readonly Layer[], max: number): { shown: readonly Layer[]; rest: Layer | undefined } {
+  if (layers.length <= max) return { shown: layers, rest: undefined };
+  const others = layers.slice(max - 1);
+  const values = (others[0]?.values ?? []).map((_, i) => others.reduce((sum, layer) => sum + (layer.values[i] ?? 0), 0));
+  return { shown: layers.slice(0, max - 1), rest: { name: `${others.length} others`, ...seriesOf(values) } };
 }
 
 /** A round number of at least `value`, for the top of an axis. */
@@ -112,9 +148,9 @@ export function roundUp(value: number): number {
   return ([1, 1.5, 2, 3, 4, 5, 6, 8].find((factor) => factor * power >= value * (1 - 1e-9)) ?? 10) * power;
 }
 
-/** What the page shows, as a table for other programs: a row a period, a column a group. */
-export function historyCsv(groups: readonly Group[], periods: readonly string[]): string {
-  return csvText([["date", ...groups.map(({ name }) => name)], ...periods.map((date, i) => [date, ...groups.map(({ hours }) => hours[i] ?? 0)])]);
+/** What the chart shows, as a table for other programs: a row a period, a column a group. */
+export function historyCsv(layers: readonly Layer[], periods: readonly string[]): string {
+  return csvText([["date", ...layers.map(({ name }) => name)], ...periods.map((date, i) => [date, ...layers.map(({ values }) => values[i] ?? 0)])]);
 }
 
 /** "12.3", "0.04": slot-hours as people compare them. */
@@ -122,4 +158,10 @@ export function formatHours(hours: number): string {
   if (hours === 0) return "0";
   if (hours >= 100) return Math.round(hours).toLocaleString("en-US");
   return hours >= 1 ? hours.toFixed(1) : String(Number(hours.toPrecision(2)));
+}
+
+/** "€1,234", "$12.30", "CHF 0.0042": `currency` is a code of ISO 4217. */
+export function formatCost(cost: number, currency: string): string {
+  const digits = cost >= 1000 ? { maximumFractionDigits: 0 } : cost !== 0 && cost < 0.995 ? { maximumSignificantDigits: 2 } : {};
+  return new Intl.NumberFormat("en-US", { style: "currency", currency, ...digits }).format(cost);
 }

@@ -1,5 +1,6 @@
 import { useMemo } from "react";
-import { getText } from "../../api/client";
+import type { UsageEntry } from "../../api/types";
+import { get } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { download } from "../../components/forms/download";
 import { useRights } from "../../components/people/me";
@@ -8,25 +9,29 @@ import { useQuery } from "../../components/address/route";
 import { type Column, Table } from "../../components/tables/table";
 import {
   allocationsAddress,
+  formatCost,
   formatHours,
   type Group,
   type Grouping,
   groupings,
   groupsOf,
   historyCsv,
+  layersOf,
+  type Measure,
   periodsOf,
   type Range,
   rangeOf,
   ranges,
-  sumsAddress,
+  sumsQuery,
   usualRange,
 } from "./history";
 import { colourOf, HistoryChart } from "./history_chart";
 import { palette } from "../../components/charts/palette";
 
 const pollMs = 60_000;
+const measures = [["hours", "slot-hours"], ["cost", "cost"]] as const;
 
-/** Who used how many slots for how long. The address holds the question. */
+/** Who used how many slots for how long, and what it cost. The address holds the question. */
 export function HistoryTab() {
   const { may } = useRights();
   if (may("VIEW_CLUSTER_USAGE")) return <Usage />;
@@ -37,8 +42,10 @@ function Usage() {
   const [query, change] = useQuery();
   const range = rangeOf(query, Date.now());
   const grouping: Grouping = groupings.find(([name]) => name === query.by)?.[0] ?? "username";
-  const address = sumsAddress(range);
-  const [csv] = usePolled(address, (signal) => getText(address, signal), pollMs);
+  const asked = sumsQuery(range);
+  const [usage] = usePolled(JSON.stringify(asked), (signal) => get("/api/v1/resources/allocation/aggregated", { query: asked }, signal), pollMs);
+  const priced = usage.status === "loaded" && usage.value.resourceEntries.some(({ cost }) => cost > 0);
+  const measure: Measure = priced && query.measure === "cost" ? "cost" : "hours";
   const own = query.from !== undefined && query.to !== undefined;
   const setDay = (day: { from?: string; to?: string }) => {
     const next = { from: range.from, to: range.to, ...day };
@@ -48,6 +55,7 @@ function Usage() {
     <>
       <search className="row filters">
         <Choice label="Group by" value={grouping} options={groupings} onChange={(by) => change({ by: by === "username" ? "" : by })} />
+        {priced && <Choice label="Show" value={measure} options={measures} onChange={(name) => change({ measure: name === "hours" ? "" : name })} />}
         <Choice
           label="Range"
           value={own ? "own" : (ranges.find(([name]) => name === query.range)?.[0] ?? usualRange)}
@@ -69,17 +77,40 @@ function Usage() {
           onChange={(period) => change(query.range === "year" ? { range: "", from: range.from, to: range.to, period } : { period: period === "day" ? "" : period })}
         />
       </search>
-      <Loaded of={csv} what="usage">
-        {(text) => <History csv={text} range={range} grouping={grouping} />}
+      <Loaded of={usage} what="usage">
+        {({ resourceEntries, currency }) => (
+          <History
+            entries={resourceEntries}
+            currency={currency}
+            range={range}
+            grouping={grouping}
+            priced={priced}
+            measure={measure}
+          />
+        )}
       </Loaded>
     </>
   );
 }
 
-function History({ csv, range, grouping }: { csv: string; range: Range; grouping: Grouping }) {
+interface HistoryProps {
+  readonly entries: readonly UsageEntry[];
+  readonly currency: string;
+  readonly range: Range;
+  readonly grouping: Grouping;
+  readonly priced: boolean;
+  readonly measure: Measure;
+}
+
+function History({ entries, currency, range, grouping, priced, measure }: HistoryProps) {
   const periods = useMemo(() => periodsOf(range), [range.from, range.to, range.period]);
-  const groups = useMemo(() => groupsOf(csv, grouping, periods), [csv, grouping, periods]);
-  const all = groups.reduce((sum, { total }) => sum + total, 0);
+  const groups = useMemo(() => groupsOf(entries, grouping, periods, measure), [entries, grouping, periods, measure]);
+  const layers = useMemo(() => layersOf(groups, measure), [groups, measure]);
+  const costText = (cost: number) => formatCost(cost, currency);
+  const hoursText = (hours: number) => `${formatHours(hours)} slot-hours`;
+  const [format, inWords] = measure === "cost" ? [costText, costText] : [formatHours, hoursText];
+  const sum = (of: Measure) => groups.reduce((total, group) => total + group[of].total, 0);
+  const all = sum(measure);
   const ranks = new Map(groups.map(({ name }, rank) => [name, rank]));
   const named = groupings.find(([name]) => name === grouping)?.[1] ?? "";
   const columns: readonly Column<Group>[] = [
@@ -97,24 +128,29 @@ function History({ csv, range, grouping }: { csv: string; range: Range; grouping
         );
       },
     },
-    { id: "hours", title: "Slot-hours", number: true, value: ({ total }) => total, cell: ({ total }) => formatHours(total) },
+    { id: "hours", title: "Slot-hours", number: true, value: ({ hours }) => hours.total, cell: ({ hours }) => formatHours(hours.total) },
+    ...(priced ? [{ id: "cost", title: "Cost", number: true, value: ({ cost }: Group) => cost.total, cell: ({ cost }: Group) => costText(cost.total) }] : []),
     {
       id: "share",
       title: "Share",
       number: true,
-      value: ({ total }) => total,
-      cell: ({ total }) => (
-        <>
-          <progress max={1} value={all > 0 ? total / all : 0} aria-label="Share" /> {all > 0 ? Math.round((100 * total) / all) : 0}&nbsp;%
-        </>
-      ),
+      value: (group) => group[measure].total,
+      cell: (group) => {
+        const share = all > 0 ? group[measure].total / all : 0;
+        return (
+          <>
+            <progress max={1} value={share} aria-label="Share" /> {Math.round(100 * share)}&nbsp;%
+          </>
+        );
+      },
     },
     {
       id: "most",
       title: range.period === "month" ? "Peak in" : "Peak on",
-      cell: ({ hours }) => {
-        const most = Math.max(...hours);
-        return `${periods[hours.indexOf(most)] ?? ""}: ${formatHours(most)}`;
+      cell: (group) => {
+        const { values } = group[measure];
+        const most = Math.max(...values);
+        return `${periods[values.indexOf(most)] ?? ""}: ${format(most)}`;
       },
     },
   ];
@@ -128,13 +164,14 @@ function History({ csv, range, grouping }: { csv: string; range: Range; grouping
     );
   return (
     <>
-      <HistoryChart groups={groups} periods={periods} />
+      <HistoryChart layers={layers} periods={periods} title={measure === "cost" ? `Cost (${currency})` : "Slot-hours"} format={format} inWords={inWords} />
       <div className="row filters history-tools">
         <span className="quiet">
-          {formatHours(all)} slot-hours, days in UTC{grouping === "experiment_label" && "; experiments with several labels count once for each label"}
+          {hoursText(sum("hours"))}
+          {priced && `, ${costText(sum("cost"))}`}, days in UTC{grouping === "experiment_label" && "; experiments with several labels count once for each label"}
         </span>
         <div className="actions">
-          <button type="button" title="The usage shown, one row per day or month" onClick={() => download(`usage-${range.from}-${range.to}.csv`, "text/csv", historyCsv(groups, periods))}>
+          <button type="button" title="The usage shown, one row per day or month" onClick={() => download(`usage-${range.from}-${range.to}.csv`, "text/csv", historyCsv(layers, periods))}>
             CSV
           </button>
           <a href={allocationsAddress(range)} download={`allocations-${range.from}-${range.to}.csv`} title="One row per allocation">
@@ -142,7 +179,7 @@ function History({ csv, range, grouping }: { csv: string; range: Range; grouping
           </a>
         </div>
       </div>
-      <Table label="Usage" rows={groups} columns={columns} rowKey={({ name }) => name} order="-hours" empty="" />
+      <Table label="Usage" rows={groups} columns={columns} rowKey={({ name }) => name} order={`-${measure}`} empty="" />
       <p className="quiet">
         On the command line: <code>det resources aggregated {range.from} {range.to}{range.period === "month" ? " --monthly" : ""}</code>
       </p>

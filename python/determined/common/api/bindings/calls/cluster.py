@@ -306,7 +306,7 @@ def get_ResourceAllocationAggregated(
     endDate: str | None = None,
     period: v1ResourceAllocationAggregationPeriod | None = None,
 ) -> v1ResourceAllocationAggregatedResponse:
-    """Get the slot-seconds used in each day or month."""
+    """Get the slot-seconds used in each day or month, and what they cost."""
     return v1ResourceAllocationAggregatedResponse.from_json(
         session.get(
             "/api/v1/resources/allocation/aggregated", {"startDate": startDate, "endDate": endDate, "period": period}

@@ -334,10 +334,18 @@ class v1ResourceAllocationAggregatedEntry(Message):
     byExperimentLabel: dict[str, float]
     byResourcePool: dict[str, float]
     byAgentLabel: dict[str, float]
+    byWorkspace: dict[str, float]
+    cost: float
+    costByUsername: dict[str, float]
+    costByExperimentLabel: dict[str, float]
+    costByResourcePool: dict[str, float]
+    costByAgentLabel: dict[str, float]
+    costByWorkspace: dict[str, float]
 
 
 class v1ResourceAllocationAggregatedResponse(Message):
     resourceEntries: list[v1ResourceAllocationAggregatedEntry]
+    currency: str
 
 
 class v1ResourceAllocationRawEntry(Message):
@@ -365,6 +373,8 @@ class v1ResourcePool(Message):
     schedulerFittingPolicy: v1FittingPolicy
     preemption: bool
     defaultPriority: int
+    pricePerSlotHour: float
+    currency: str
     numAgents: int
     slotsAvailable: int
     slotsUsed: int
