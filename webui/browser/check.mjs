@@ -23,6 +23,7 @@ import { looks } from "./looks.mjs";
 import { machines } from "./machines.mjs";
 import { live } from "./live.mjs";
 import { media } from "./media.mjs";
+import { panels } from "./panels.mjs";
 import { pareto } from "./pareto.mjs";
 import { people } from "./people.mjs";
 import { places } from "./places.mjs";
@@ -44,7 +45,7 @@ const [base, factsFile, pictures] = process.argv.slice(2);
 assert(factsFile, "usage: check.mjs <URL of the master> <facts.json> [directory for screenshots]");
 const facts = JSON.parse(readFileSync(factsFile, "utf8"));
 
-const parts = { frame, keyboard, speed, live, list, places, experiment, trial, media, compare, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, looks, people };
+const parts = { frame, keyboard, speed, live, list, places, experiment, trial, media, compare, panels, registry, templates, tasks, shells, hooks, policies, groups, watching, resize, reference, dark, looks, people };
 // Where roles are enforced, an engine gives the machines, nothing was trained, or very much, several metrics count, there are several, or texts are odd:
 // other masters.
 const elsewhere = { roles, machines, first, takeover, pareto, corpus, sizes, many };

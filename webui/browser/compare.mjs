@@ -77,7 +77,7 @@ async function together({ page, open, done }, { seeds }) {
 }
 
 /** What a call of the API with this body answers. */
-const call = (page, method, path, body) =>
+export const call = (page, method, path, body) =>
   page.evaluate(async ([how, to, what]) => (await fetch(`/api/v1/${to}`, { method: how, headers: { "Content-Type": "application/json" }, body: JSON.stringify(what) })).json(), [method, path, body]);
 
 async function inNotes({ page, open, done }, { seeds }) {

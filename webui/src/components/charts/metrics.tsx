@@ -12,7 +12,8 @@ import { MetricCharts, useCharts } from "./metric_charts";
 import { allReports, useReports } from "./reports";
 import { useQuery } from "../address/route";
 import { csv } from "./series";
-import { blockOf, chartView, weights } from "./view";
+import { blockText, panelOf } from "../panels/block";
+import { chartView, weights } from "./view";
 import { parseRange, type Range, rangeText } from "./zoom";
 
 const shownAtFirst = 6;
@@ -87,7 +88,7 @@ export function Metrics({ trialIds, scales, live, first, colour, groupings = non
           <button type="button" disabled={reports.list.length === 0 || saving === "saving"} title="All reported metrics as CSV" onClick={() => void save()}>
             CSV
           </button>
-          <CopyButton label="Copy for notes" title="A block that shows these charts in notes of projects and experiments" text={blockOf(trialIds, { ...view, axis })} />
+          <CopyButton label="Copy for notes" title="A block that shows these charts in notes of projects and experiments" text={blockText(panelOf(trialIds, { ...view, axis }))} />
         </>
       }
     >

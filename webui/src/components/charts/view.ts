@@ -1,4 +1,4 @@
-/** How charts are shown, as the query of an address or as a block of a note has it. Pure. */
+/** How charts are shown, as the query of an address or a panel of a note has it. Pure. */
 
 import { axes, type Axis } from "./curves";
 import { type BandKind, bandKinds } from "./bands";
@@ -30,43 +30,4 @@ export function chartView({ metric = "", x, log = "", smooth, group = "", band }
     group,
     band: bandKinds.find((kind) => kind === band) ?? "min–max",
   };
-}
-
-export interface ChartBlock {
-  readonly title: string;
-  readonly trials: readonly number[];
-  readonly view: ChartView;
-}
-
-const names = ["title", "trials", "metric", "x", "log", "smooth", "group", "band"];
-
-/** A chart as a note has it between ```chart and ```; a text: what is wrong with it. */
-export function parseBlock(text: string, trialsMax: number): ChartBlock | string {
-  const values: Record<string, string> = {};
-  for (const line of text.split("\n").map((one) => one.trim())) {
-    if (line === "") continue;
-    const [, name = "", value = ""] = /^([\w-]+):\s*(.*)$/.exec(line) ?? [];
-    if (!names.includes(name)) return `“${line}” is not a line of a chart. Use a name and a value, as in “metric: loss”. The names are: ${names.join(", ")}.`;
-    values[name] = value;
-  }
-  const trials = [...new Set((values.trials ?? "").split(/[\s,]+/).filter((id) => id !== "").map(Number))];
-  if (trials.length === 0) return "The chart has no trials. Add a line with their IDs, as in “trials: 3, 5”.";
-  const odd = trials.find((id) => !Number.isSafeInteger(id) || id <= 0);
-  if (odd !== undefined) return `“trials: ${values.trials}”: the IDs of trials are positive whole numbers.`;
-  if (trials.length > trialsMax) return `The chart has ${trials.length} trials, and may have at most ${trialsMax}.`;
-  return { title: values.title ?? "", trials, view: chartView(values) };
-}
-
-/** The block for what is shown now: `parseBlock` reads it. */
-export function blockOf(trials: readonly number[], { metric, axis, log, smooth, group, band }: ChartView): string {
-  const lines = [
-    ["trials", trials.join(", ")],
-    ["metric", metric],
-    ["x", axis === "batches" ? "" : axis],
-    ["log", log ? "true" : ""],
-    ["smooth", smooth === 0 ? "" : String(smooth)],
-    ["group", group],
-    ["band", group === "" || band === "min–max" ? "" : band],
-  ].filter(([, value]) => value !== "");
-  return ["```chart", ...lines.map(([name, value]) => `${name}: ${value}`), "```", ""].join("\n");
 }

@@ -1,18 +1,92 @@
 import { lexer, type Token, type Tokens } from "marked";
-import { Fragment, type ReactNode, useMemo } from "react";
-import { ChartBlock } from "../charts/chart_block";
+import { Fragment, lazy, type ReactNode, Suspense, useMemo, useState } from "react";
+import { toApiError } from "../../api/loadable";
+import { chartView } from "../charts/view";
+import { blockText, type ChartPanel, panelOf } from "../panels/block";
+import { type Arranging, PanelGrid } from "../panels/panel_grid";
+import { movedPanel, type Piece, withNewPanel, withoutPanel, withPanel } from "../panels/pieces";
+import { Problem } from "../parts";
 import { safeAddress } from "./address";
 
 /** A page has headings of its own above. */
 const headings = ["h3", "h4", "h5", "h6"] as const;
 
+const PanelForm = lazy(() => import("../panels/panel_form").then((m) => ({ default: m.PanelForm })));
+const newPanel: ChartPanel = { ...panelOf([], chartView({})), experiments: "" };
+
+export interface MarkdownProps {
+  readonly text: string;
+  /** The project that the text is about: its panels draw experiments of it. */
+  readonly projectId?: number | undefined;
+  /** Stores the text with its panels arranged in another way; without it, they stay as they are. */
+  readonly onChange?: ((text: string) => Promise<void>) | undefined;
+}
+
+const isPanel = (token: Token): boolean => token.type === "code" && (token as Tokens.Code).lang === "chart";
+
 /**
  * GitHub's Markdown as elements, without HTML: tags are shown as the text that they are. The end of a line is one, as in
- * comments there. A block of code in the language `chart` is a chart of trials.
+ * comments there. A block of code in the language `chart` is a panel: a chart of trials.
  */
-export default function Markdown({ text }: { text: string }) {
+export default function Markdown({ text, projectId, onChange }: MarkdownProps) {
   const tokens = useMemo(() => lexer(text, { gfm: true, breaks: true }), [text]);
-  return <div className="prose">{blocks(tokens)}</div>;
+  const [dragged, setDragged] = useState<number>();
+  const [adds, setAdds] = useState(false);
+  const [problem, setProblem] = useState("");
+  const pieces = tokens.map((token): Piece => ({ raw: token.raw, isPanel: isPanel(token) }));
+  const save = async (next: string) => {
+    setProblem("");
+    await onChange?.(next);
+  };
+  const attempt = (next: string) => void save(next).catch((cause: unknown) => setProblem(toApiError(cause).message));
+  const arranging: Arranging | undefined = onChange && {
+    count: pieces.filter((piece) => piece.isPanel).length,
+    dragged,
+    onDrag: setDragged,
+    onMove: (from, to) => attempt(movedPanel(pieces, from, to)),
+    onReplace: (nth, block) => attempt(withPanel(pieces, nth, block)),
+    onSave: (nth, block) => save(withPanel(pieces, nth, block)),
+    onRemove: (nth) => attempt(withoutPanel(pieces, nth)),
+  };
+  return (
+    <div className="prose">
+      {sections(tokens).map((section, at) =>
+        "panels" in section ? (
+          <PanelGrid key={at} blocks={section.panels} first={section.first} projectId={projectId} arranging={arranging} />
+        ) : (
+          <Fragment key={at}>{block(section.token as Tokens.Generic)}</Fragment>
+        ),
+      )}
+      <Problem text={problem} />
+      {onChange !== undefined && (
+        <button type="button" onClick={() => setAdds(true)}>
+          Add panel
+        </button>
+      )}
+      {adds && (
+        <Suspense fallback={null}>
+          <PanelForm title="Add panel" action="Add" panel={newPanel} projectId={projectId} onSave={(panel) => save(withNewPanel(pieces, blockText(panel)))} onClose={() => setAdds(false)} />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+type Section = { readonly token: Token } | { readonly panels: string[]; readonly first: number };
+
+/** A text's blocks; panels with nothing between them are one. */
+function sections(tokens: readonly Token[]): Section[] {
+  const all: Section[] = [];
+  let count = 0;
+  for (const token of tokens) {
+    if (token.type === "space") continue;
+    const last = all.at(-1);
+    if (!isPanel(token)) all.push({ token });
+    else if (last !== undefined && "panels" in last) last.panels.push((token as Tokens.Code).text);
+    else all.push({ panels: [(token as Tokens.Code).text], first: count });
+    if (isPanel(token)) count += 1;
+  }
+  return all;
 }
 
 const blocks = (tokens: readonly Token[]): ReactNode => tokens.map((token, at) => <Fragment key={at}>{block(token as Tokens.Generic)}</Fragment>);
@@ -29,7 +103,7 @@ function block(token: Tokens.Generic): ReactNode {
     case "paragraph":
       return <p>{inline(token.tokens)}</p>;
     case "code":
-      if (token.lang === "chart") return <ChartBlock text={token.text as string} />;
+      if (isPanel(token)) return <PanelGrid blocks={[token.text as string]} first={0} projectId={undefined} arranging={undefined} />; // in a list or quotation
       return (
         <pre tabIndex={0}>
           <code>{token.text}</code>

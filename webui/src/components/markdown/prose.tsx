@@ -1,12 +1,13 @@
 import { lazy, Suspense } from "react";
+import type { MarkdownProps } from "./markdown";
 
 const Markdown = lazy(() => import("./markdown"));
 
 /** A text that somebody wrote, in Markdown. It is shown as it is until the code that reads Markdown is there. */
-export function Prose({ text }: { text: string }) {
+export function Prose(props: MarkdownProps) {
   return (
-    <Suspense fallback={<p className="prose plain">{text}</p>}>
-      <Markdown text={text} />
+    <Suspense fallback={<p className="prose plain">{props.text}</p>}>
+      <Markdown {...props} />
     </Suspense>
   );
 }

@@ -9,16 +9,19 @@ import { change } from "./api";
 /** What people wrote about the experiment. */
 export function Notes({ experiment, reload }: { experiment: Experiment; reload: () => void }) {
   const { may } = useRights();
+  const changes = may("UPDATE_EXPERIMENT", placeOf(experiment));
+  const save = (notes: string) => change(experiment.id, { notes }).then(reload);
   return (
     <Panel title="Notes">
       <Editable
         what="notes"
         value={experiment.notes}
         multiline
-        may={may("UPDATE_EXPERIMENT", placeOf(experiment))}
-        onSave={(notes) => change(experiment.id, { notes }).then(reload)}
+        may={changes}
+        onSave={save}
       >
-        {experiment.notes === "" ? <span className="quiet">No notes yet.</span> : <Prose text={experiment.notes} />}
+        {experiment.notes === "" && <span className="quiet">No notes yet.</span>}
+        {(experiment.notes !== "" || changes) && <Prose text={experiment.notes} projectId={experiment.projectId} onChange={changes ? save : undefined} />}
       </Editable>
     </Panel>
   );

@@ -5,6 +5,7 @@ import { colourAt, restColour } from "../../components/charts/palette";
 import { Dot } from "../../components/charts/dot";
 import { flatten, formatNumber, isTerminal, runTime, shortNumber } from "../../components/format";
 import { groupingsOf } from "../../components/charts/groupings";
+import { trialsMax } from "../../components/panels/block";
 import { Media } from "../../components/media/media";
 import { Metrics } from "../../components/charts/metrics";
 import { Loaded, PageHead, Panel, StateBadge } from "../../components/parts";
@@ -13,8 +14,6 @@ import { foundOrMissing, getTrial, type Missing, type TrialWithExperiment } from
 import { comparedIds } from "./compared";
 import { CodeDifferences } from "./code_differences";
 import { DifferenceRows } from "./difference_rows";
-
-const trialsMax = 40;
 
 /** Trials of any experiments beside each other: the address names them. */
 export function ComparePage() {
