@@ -24,6 +24,10 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   await page.waitForURL(/x=records/);
   await page.getByRole("img", { name: new RegExp(`${metric} over records`) }).waitFor();
   await page.getByLabel("Log scale").check();
+  await page.getByLabel("Log x axis").check();
+  await page.waitForURL(/logx=1/);
+  await isDrawn(page, page.locator("figure.chart").first());
+  await page.getByLabel("Log x axis").uncheck();
   await page.getByRole("combobox", { name: "Metric", exact: true }).selectOption(metric);
   await page.waitForURL(/metric=/);
   assert.equal(await charts.count(), 1);
@@ -46,6 +50,7 @@ export async function experiment({ page, open, path, text, done, expectRefusals,
   assert(await page.locator("svg circle.dot").count() >= search.trials);
   await page.locator("svg.plot:not(.parallel) rect").first().waitFor();
   await page.getByRole("region", { name: `Distribution of ${metric}` }).getByRole("img", { name: `Of ${search.trials} trials` }).waitFor();
+  await page.getByRole("region", { name: "Scatter matrix" }).getByRole("img", { name: `of ${search.trials} trials over every two` }).waitFor();
   await page.getByRole("combobox", { name: "Color by", exact: true }).selectOption("optimizer");
   await page.waitForURL(/colour=optimizer/);
   await isDrawn(page, page.getByRole("region", { name: "Learning curves" }).locator("figure.chart"));

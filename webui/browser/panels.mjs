@@ -26,7 +26,7 @@ export async function panels({ page, open, done, expectRefusals }, { search }) {
   await first.getByRole("button", { name: "Add", exact: true }).click();
   const second = await add("Best");
   await isDrawn(page, second.locator("figure.chart"));
-  await second.getByLabel("Metric").fill("validation_loss");
+  await second.getByRole("combobox", { name: "Metric", exact: true }).fill("validation_loss");
   await second.getByLabel("Width").selectOption("half");
   await done("a panel is shown while its form is filled in");
   await second.getByRole("button", { name: "Add", exact: true }).click();
@@ -37,15 +37,23 @@ export async function panels({ page, open, done, expectRefusals }, { search }) {
   await become("Nothing yet", "Best");
   await isDrawn(page, note.locator("figure.chart"));
   await done("panels draw the best trials of the experiments that match");
+  for (const [type, drawn] of [["parallel coordinates", /^8 trials over \d hyperparameters/], ["scatter matrix", /of 8 trials over every two of \d hyperparameters/], ["metric by hyperparameter", /^validation_loss over /]]) {
+    const dialog = await add(type);
+    await dialog.getByLabel("Type").selectOption(type);
+    await dialog.getByRole("button", { name: "Add", exact: true }).click();
+    await note.locator(".block", { hasText: type }).getByRole("img", { name: drawn }).first().waitFor();
+  }
+  await done("panels draw all trials of searches over their hyperparameters");
 
+  const others = ["parallel coordinates", "scatter matrix", "metric by hyperparameter"];
   const arrange = async (name, action) => {
     await note.getByRole("button", { name: `Arrange ${name}` }).click();
     await page.getByRole("button", { name: action, exact: true }).click();
   };
   await arrange("Best", "Move up");
-  await become("Best", "Nothing yet");
+  await become("Best", "Nothing yet", ...others);
   await note.locator(".block", { hasText: "Nothing yet" }).locator(".grip").dragTo(note.locator(".block", { hasText: "Best" }).first());
-  await become("Nothing yet", "Best");
+  await become("Nothing yet", "Best", ...others);
   await arrange("Nothing yet", "Half width");
   await note.locator(".block.half").nth(1).waitFor();
   const [left, right] = await Promise.all([0, 1].map((nth) => note.locator(".block").nth(nth).boundingBox()));
@@ -57,7 +65,7 @@ export async function panels({ page, open, done, expectRefusals }, { search }) {
   await page.getByRole("dialog").getByLabel("Filter of experiments").fill(`id = ${search.id}`);
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
   await isDrawn(page, note.locator(".block", { hasText: "Nothing yet" }).locator("figure.chart").first());
-  await arrange("Best", "Remove");
+  for (const name of ["Best", ...others]) await arrange(name, "Remove");
   await become("Nothing yet");
   const { project: stored } = await call(page, "GET", `projects/${project.id}`);
   assert.equal(stored.notes[0].contents, `\`\`\`chart\ntitle: Nothing yet\nexperiments: id = ${search.id}\nwidth: half\n\`\`\`\n`);

@@ -129,7 +129,7 @@ function options({ chart, log, colour, plain, onNearest }: Options, unit: number
       setCursor: [tell],
     },
     bands: (chart.bands ?? []).map(({ of, low, high }) => ({ series: [high + 1, low + 1], fill: faint(colourOf(chart.series[of] as Series, of)) })),
-    scales: { x: { time: chart.axis === "wall time" }, y: { distr: log ? 3 : 1 } },
+    scales: { x: { time: chart.axis === "wall time", distr: chart.logX ? 3 : 1 }, y: { distr: log ? 3 : 1 } },
     axes: [
       { ...axis, label, labelSize: 16, labelFont: `11px ${style.fontFamily}`, size: 32 },
       { ...axis, size: (_plot, values) => 18 + 6.5 * Math.max(3, ...(values ?? []).map((text) => text.length)), values: (_plot, splits) => splits.map((v) => (v === null ? "" : formatNumber(v * unit))) },
@@ -164,7 +164,7 @@ export function Chart({ chart, log, colour, range, onRange, plain }: ChartProps)
   const dark = useDark();
   const colours = colour === undefined ? "" : chart.series.map(colour).join();
   const { data, unit } = useMemo(() => drawn(chart), [chart]);
-  const shape = [chart.axis, log, dark, unit, colours, ...chart.series.map(({ label }) => label)].join("\n");
+  const shape = [chart.axis, chart.logX, log, dark, unit, colours, ...chart.series.map(({ label }) => label)].join("\n");
 
   useEffect(() => {
     const element = box.current;
@@ -204,7 +204,7 @@ export function Chart({ chart, log, colour, range, onRange, plain }: ChartProps)
     if (made === null) return;
     const part = onRange === undefined ? shownRange(made) : range && { from: range.from, to: range.to };
     made.setData(data, part === undefined);
-    if (part !== undefined) made.setScale("x", { min: part.from, max: part.to });
+    if (part !== undefined) made.setScale("x", { min: chart.logX && part.from <= 0 ? (data[0][0] ?? 1) : part.from, max: part.to });
   }, [data, range, shape]);
 
   const count = chart.data[0].length;

@@ -50,8 +50,17 @@ export interface Chart {
   readonly series: readonly Series[];
   readonly bands?: readonly Band[];
   readonly data: AlignedData;
+  /** The x axis is logarithmic; what is not above 0 is not in the data. */
+  readonly logX?: boolean;
   /** Points that cannot be drawn because they are NaN or infinite. */
   readonly notFinite: number;
+}
+
+/** The chart over a logarithmic x axis; over moments, as it is. */
+export function overLogX(chart: Chart): Chart {
+  if (chart.axis === "wall time") return chart;
+  const from = chart.data[0].findIndex((x) => x > 0);
+  return { ...chart, logX: true, data: chart.data.map((column) => column.slice(from < 0 ? column.length : from)) as unknown as AlignedData };
 }
 
 /** The axes that every trial has what it takes for. */

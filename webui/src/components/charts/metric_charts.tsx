@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { grouped } from "./bands";
 import { Chart, type ChartProps } from "./chart";
-import { type Axis, type Chart as ChartData, charts, countedRecords, points, possibleAxes, type Scale } from "./curves";
+import { type Axis, type Chart as ChartData, charts, countedRecords, overLogX, points, possibleAxes, type Scale } from "./curves";
 import { useDetail } from "./detail";
 import type { Groupings } from "./groupings";
 import type { Reports } from "./reports";
@@ -37,13 +37,14 @@ export function useCharts({ trialIds, reports: { list }, scales, view, groupings
   const possible = possibleAxes(trialIds.flatMap((id) => withRecords.get(id) ?? []));
   const axis = possible.find((name) => name === view.axis) ?? "batches";
   const detail = useDetail(trialIds, list, axis, withRecords, range);
-  const { smooth: weight, group, band } = view;
+  const { smooth: weight, group, band, logX } = view;
   const made = useMemo(() => {
     const values = group === "" ? undefined : groupings.get(group);
     return charts(points(withDetail(list, detail), axis, withRecords), first, axis)
       .map((chart) => smoothed(chart, weight))
-      .map((chart) => (values === undefined ? chart : grouped(chart, group, (id) => values.get(id) ?? "–", band)));
-  }, [list, detail, axis, withRecords, first, weight, group, band, groupings]);
+      .map((chart) => (values === undefined ? chart : grouped(chart, group, (id) => values.get(id) ?? "–", band)))
+      .map((chart) => (logX ? overLogX(chart) : chart));
+  }, [list, detail, axis, withRecords, first, weight, group, band, groupings, logX]);
   return { made, possible, axis, withRecords };
 }
 

@@ -75,6 +75,11 @@ export function Metrics({ trialIds, scales, live, first, colour, groupings = non
           <label className="check">
             <input type="checkbox" checked={view.log} onChange={(event) => change({ log: event.target.checked ? "1" : "" })} /> Log scale
           </label>
+          {axis !== "wall time" && (
+            <label className="check">
+              <input type="checkbox" checked={view.logX} onChange={(event) => change({ logx: event.target.checked ? "1" : "" })} /> Log x axis
+            </label>
+          )}
           {measured && (
             <label className="check" title="How busy the machines were">
               <input type="checkbox" checked={hardware} onChange={(event) => change({ hardware: event.target.checked ? "1" : "" })} /> Hardware

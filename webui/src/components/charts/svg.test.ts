@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { grouped } from "./bands";
-import { chart } from "./curves";
+import { chart, overLogX } from "./curves";
 import { svgOf, ticks } from "./svg";
 
 test.each([
@@ -30,4 +30,11 @@ test("values that a log scale cannot show, and those outside the range, are not 
   const made = chart("loss", [point(1, 0, 0), point(1, 1, 10), point(1, 2, 100), point(1, 3, 1000)]);
   const text = svgOf(made, { ...options, log: true, range: { from: 0, to: 2 } });
   expect(/d="(M[^"]*)" fill="none"/.exec(text)?.[1]).toBe("M424.0 376.0L784.0 34.0");
+});
+
+test("on a logarithmic x axis equal factors are equally far apart, and what is not above 0 is left out", () => {
+  const made = overLogX(chart("loss", [point(1, 0, 5), point(1, 1, 10), point(1, 10, 20), point(1, 100, 30)]));
+  const text = svgOf(made, options);
+  expect(/d="(M[^"]*)" fill="none"/.exec(text)?.[1]).toBe("M64.0 376.0L424.0 205.0L784.0 34.0");
+  expect(overLogX(chart("loss", [point(1, 0, 5)])).data[0]).toHaveLength(0);
 });

@@ -35,6 +35,9 @@ interface Options {
   readonly xLabel: string;
 }
 
+/** Where a value is between two others: 0 to 1. */
+const placed = (value: number, low: number, high: number, log: boolean) => (log ? Math.log10(value / low) / (Math.log10(high / low) || 1) : (value - low) / (high - low || 1));
+
 /** Lines on white, with axes and a legend. On a log scale, what is not above 0 is a gap. */
 export function svgOf(chart: Chart, { log, range, colourOf, xText, xLabel }: Options): string {
   const [xs, ...ys] = chart.data as [readonly number[], ...(readonly Value[])[]];
@@ -42,15 +45,16 @@ export function svgOf(chart: Chart, { log, range, colourOf, xText, xLabel }: Opt
   const drawn = ys.map((column) => column.map((y, at) => (!shown(at) ? undefined : typeof y === "number" && (!log || y > 0) ? y : y === undefined ? undefined : null)));
   const values = drawn.flat().filter((y) => typeof y === "number");
   const inside = xs.filter((_, at) => shown(at));
-  const [left, right] = [range?.from ?? inside[0] ?? 0, range?.to ?? inside.at(-1) ?? 1];
+  const logX = chart.logX ?? false;
+  const from = logX && range !== undefined && range.from <= 0 ? undefined : range?.from;
+  const [left, right] = [from ?? inside[0] ?? (logX ? 1 : 0), range?.to ?? inside.at(-1) ?? 1];
   let [low, high] = [0, 1];
   if (values.length > 0) [low, high] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
   if (!log && low === high) [low, high] = [low - Math.abs(low || 1) / 2, high + Math.abs(high || 1) / 2];
   const marks = log ? powers(low, high) : ticks(low, high, 6);
   if (log) [low, high] = [marks[0] ?? low, marks.at(-1) ?? high];
-  const part = (y: number) => (log ? Math.log10(y / low) / (Math.log10(high / low) || 1) : (y - low) / (high - low));
-  const toX = (x: number) => margin.left + ((x - left) / (right - left || 1)) * (width - margin.left - margin.right);
-  const toY = (y: number) => height - margin.bottom - part(y) * (height - margin.top - margin.bottom);
+  const toX = (x: number) => margin.left + placed(x, left, right, logX) * (width - margin.left - margin.right);
+  const toY = (y: number) => height - margin.bottom - placed(y, low, high, log) * (height - margin.top - margin.bottom);
   const at = (x: number, y: number) => `${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`;
 
   const path = (column: readonly Value[]) => {
@@ -78,7 +82,7 @@ export function svgOf(chart: Chart, { log, range, colourOf, xText, xLabel }: Opt
       `<path d="M${at(left, y)}L${at(right, y)}" stroke="#e2e2e2"/>`,
       `<text x="${margin.left - 6}" y="${(toY(y) + 4).toFixed(1)}" text-anchor="end">${escaped(formatNumber(y))}</text>`,
     );
-  for (const x of ticks(left, right, 8)) lines.push(`<text x="${toX(x).toFixed(1)}" y="${height - margin.bottom + 16}" text-anchor="middle">${escaped(xText(x))}</text>`);
+  for (const x of logX ? powers(left, right).filter((power) => power >= left && power <= right) : ticks(left, right, 8)) lines.push(`<text x="${toX(x).toFixed(1)}" y="${height - margin.bottom + 16}" text-anchor="middle">${escaped(xText(x))}</text>`);
   lines.push(`<text x="${(width + margin.left - margin.right) / 2}" y="${height - 8}" text-anchor="middle">${escaped(xLabel)}</text>`);
   for (const band of chart.bands ?? []) lines.push(`<path d="${area(drawn[band.low] ?? [], drawn[band.high] ?? [])}" fill="${colourOf(band.of)}" fill-opacity="0.18"/>`);
   let legend = 0;

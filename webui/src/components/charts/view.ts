@@ -11,6 +11,8 @@ export interface ChartView {
   readonly metric: string;
   readonly axis: Axis;
   readonly log: boolean;
+  /** The x axis, too. */
+  readonly logX: boolean;
   readonly smooth: number;
   /** The trials of one curve: those with the same value of this. Empty: each trial is one. */
   readonly group: string;
@@ -19,13 +21,16 @@ export interface ChartView {
 
 type Values = Readonly<Record<string, string | undefined>>;
 
+const isSaid = (flag: string) => flag !== "" && flag !== "false";
+
 /** What is not known is as if it were not said. */
-export function chartView({ metric = "", x, log = "", smooth, group = "", band }: Values): ChartView {
+export function chartView({ metric = "", x, log = "", logx = "", smooth, group = "", band }: Values): ChartView {
   const weight = Number(smooth);
   return {
     metric,
     axis: axes.find((axis) => axis === x) ?? "batches",
-    log: log !== "" && log !== "false",
+    log: isSaid(log),
+    logX: isSaid(logx),
     smooth: weight > 0 && weight < 1 ? weight : 0,
     group,
     band: bandKinds.find((kind) => kind === band) ?? "min–max",

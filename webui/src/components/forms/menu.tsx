@@ -1,4 +1,6 @@
-import { type ReactNode, type ToggleEvent, useId, useRef, useState } from "react";
+import { type ReactNode, useId, useLayoutEffect, useRef, useState } from "react";
+
+const gap = 4;
 
 interface Props {
   readonly label: string;
@@ -6,29 +8,33 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** A small button that opens a box above everything else, so that no scrolled area cuts it off; Escape and a click elsewhere close it. */
+/** A small button that opens a box above everything else, below the button or above it, so that nothing cuts it off; Escape and a click elsewhere close it. */
 export function Menu({ label, children }: Props) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const [open, setOpen] = useState(false);
-  const place = (event: ToggleEvent<HTMLDivElement>) => {
-    setOpen(event.newState === "open");
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
     const at = button.current?.getBoundingClientRect();
-    if (event.newState !== "open" || at === undefined) return;
-    const box = event.currentTarget;
-    box.style.left = `${Math.max(4, Math.min(at.left, document.documentElement.clientWidth - 200))}px`;
-    box.style.top = `${at.bottom + 4}px`;
-  };
+    const element = box.current;
+    if (!open || at === undefined || element === null) return;
+    const { clientWidth, clientHeight } = document.documentElement;
+    const { width, height } = element.getBoundingClientRect();
+    const below = at.bottom + gap;
+    element.style.left = `${Math.max(gap, Math.min(at.left, clientWidth - width - gap))}px`;
+    element.style.top = `${below + height <= clientHeight ? below : Math.max(gap, at.top - gap - height)}px`;
+  }, [open]);
   return (
     <>
       <button ref={button} type="button" className="bare menu-button" aria-label={label} aria-expanded={open} popoverTarget={id}>
         ⋮
       </button>
       <div
+        ref={box}
         id={id}
         popover="auto"
         className="popup-box menu-box"
-        onBeforeToggle={place}
+        onToggle={(event) => setOpen(event.newState === "open")}
         onClick={(event) => {
           const pressed = (event.target as Element).closest("button");
           if (pressed !== null && pressed.dataset.stays === undefined) event.currentTarget.hidePopover();

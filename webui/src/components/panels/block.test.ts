@@ -16,7 +16,9 @@ test.each<Partial<ChartPanel>>([
   { trials: [], experiments: "" },
   { trials: [], experiments: 'lr < 1e-3 and name contains "a: b"', newest: 40 },
   { title: "Three: seeds", width: "third" },
+  { kind: "parallel", trials: [], experiments: "lr < 1", all: true },
   { view },
+  { view: chartView({ logx: "1" }) },
 ])("what is written is read again: %j", (change) => {
   const panel = { ...panelOf([1], chartView({})), ...change };
   expect(parseBlock(inside(blockText(panel)))).toEqual(panel);
@@ -33,6 +35,8 @@ test.each([
   [`trials: ${Array.from({ length: trialsMax + 1 }, (_, i) => i + 1).join()}`, `at most ${trialsMax}`],
   ["trials: 1\nexperiments: lr < 1", "both trials and experiments"],
   ["experiments: lr < 1\nnewest: 0", "“newest: 0”: must be a whole number from 1 to 40."],
+  ["trials: all", "positive whole numbers"],
+  ["trials: 1\ntype: pie", "“type: pie”: must be one of curves, parallel, scatter, matrix, importance."],
   ["trials: 1\nwidth: wide", "“width: wide”: must be one of full, half, third."],
   ["trials: 1\ncolor: red", "“color: red” is not a line of a chart"],
   ["trials 1", "“trials 1” is not a line of a chart"],

@@ -1,17 +1,23 @@
 import { useEffect, useMemo } from "react";
-import { post } from "../../api/client";
+import { get, post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { foundOrMissing, getTrial, type Missing, type TrialWithExperiment } from "../../api/trials";
 import type { Experiment, Trial } from "../../api/types";
 import { Link } from "../address/route";
 import { scaleOf } from "../charts/curves";
+import { Dot } from "../charts/dot";
 import { differing, groupingsOf } from "../charts/groupings";
 import { MetricCharts, useCharts } from "../charts/metric_charts";
 import { colourAt, restColour } from "../charts/palette";
 import { useReports } from "../charts/reports";
-import { isTerminal } from "../format";
+import { count, isTerminal } from "../format";
 import { Loaded } from "../parts";
-import type { ChartPanel } from "./block";
+import { ParallelCoordinates } from "../search/parallel";
+import { ImportanceBars } from "../search/importance_bars";
+import { isEnough, pictureOf } from "../search/picture";
+import { ScatterPlots } from "../search/scatter";
+import { ScatterMatrix } from "../search/scatter_matrix";
+import { type ChartPanel, type Kind, pointsMax, trialsMax } from "./block";
 
 /** What the trials of a panel can be drawn by. */
 export interface Known {
@@ -29,22 +35,40 @@ interface DrawnProps {
 interface Trials {
   readonly found: readonly TrialWithExperiment[];
   readonly missing: readonly Missing[];
+  /** So many more match. */
+  readonly left: number;
 }
 
-async function trialsOf({ trials, experiments, newest }: ChartPanel, projectId: number | undefined, signal: AbortSignal): Promise<Trials> {
-  if (experiments === undefined) return foundOrMissing(trials, (id) => getTrial(id, signal));
+async function trialsOf({ kind, trials, experiments, all, newest }: ChartPanel, projectId: number | undefined, signal: AbortSignal): Promise<Trials> {
+  if (experiments === undefined) return { ...(await foundOrMissing(trials, (id) => getTrial(id, signal))), left: 0 };
   const place = projectId === undefined ? {} : { projectId: String(projectId) };
   const body = { query: experiments, sort: "id=desc", limit: newest, ...place };
   const reply = await post("/api/v1/experiments-search", { body }, signal);
-  const found = reply.experiments.flatMap(({ experiment, bestTrial }) => (bestTrial ? [{ experiment: experiment as Experiment, trial: bestTrial as Trial }] : []));
-  return { found: found.reverse(), missing: [] }; // colors stay where they are when a newer experiment comes in
+  const max = kind === "curves" ? trialsMax : pointsMax;
+  const found = await Promise.all(
+    reply.experiments.map(async ({ experiment: one, bestTrial }) => {
+      const experiment = one as Experiment;
+      const trials = all ? await trialsOfExperiment(experiment, max, signal) : bestTrial ? [bestTrial as Trial] : [];
+      return trials.map((trial) => ({ experiment, trial }));
+    }),
+  );
+  const list = found.flat();
+  // In the order of their IDs, so that the color of each stays when a newer one comes in.
+  const shown = list.slice(0, max).sort((a, b) => a.trial.id - b.trial.id);
+  return { found: shown, missing: [], left: list.length - shown.length + reply.experiments.reduce((sum, { experiment }) => sum + (all ? Math.max(0, experiment.numTrials - max) : 0), 0) };
+}
+
+/** The best ones first. */
+async function trialsOfExperiment({ id }: Experiment, limit: number, signal: AbortSignal): Promise<readonly Trial[]> {
+  const query = { limit, sortBy: "SORT_BY_BEST_VALIDATION_METRIC" };
+  return (await get("/api/v1/experiments/{experimentId}/trials", { path: { experimentId: id }, query }, signal)).trials as readonly Trial[];
 }
 
 /** What the trials of a panel have reported by now. */
 export function Drawn({ panel, projectId, onKnown }: DrawnProps) {
-  const { trials, experiments, newest } = panel;
+  const { kind, trials, experiments, all, newest } = panel;
   const [loaded] = usePolled(
-    `panel ${JSON.stringify([trials, experiments, newest, projectId])}`,
+    `panel ${JSON.stringify([kind === "curves", trials, experiments, all, newest, projectId])}`,
     (signal) => trialsOf(panel, projectId, signal),
     10_000,
     ({ found }) => experiments !== undefined || found.some(({ trial }) => !isTerminal(trial.state)),
@@ -52,7 +76,7 @@ export function Drawn({ panel, projectId, onKnown }: DrawnProps) {
   );
   return (
     <Loaded of={loaded} what="trials">
-      {({ found, missing }) => (
+      {({ found, missing, left }) => (
         <>
           {missing.map(({ id, why }) => (
             <p key={id} className="problem">
@@ -60,20 +84,21 @@ export function Drawn({ panel, projectId, onKnown }: DrawnProps) {
             </p>
           ))}
           {experiments !== undefined && found.length === 0 && <p className="quiet">No experiment {experiments === "" ? "has a trial with a validation yet." : `matches “${experiments}” and has a trial with a validation.`}</p>}
-          {found.length > 0 && <Charts panel={panel} list={found} onKnown={onKnown} />}
+          {found.length > 0 && (kind === "curves" ? <Curves panel={panel} list={found} onKnown={onKnown} /> : <SearchPicture kind={kind} list={found} />)}
+          {left > 0 && <p className="quiet">{count(left, "more trial")} of these experiments {left === 1 ? "is" : "are"} not shown.</p>}
         </>
       )}
     </Loaded>
   );
 }
 
-interface ChartsProps {
+interface CurvesProps {
   readonly panel: ChartPanel;
   readonly list: readonly TrialWithExperiment[];
   readonly onKnown: ((known: Known) => void) | undefined;
 }
 
-function Charts({ panel: { view, experiments }, list, onKnown }: ChartsProps) {
+function Curves({ panel: { view, experiments, all }, list, onKnown }: CurvesProps) {
   const key = list.map(({ trial }) => trial.id).join();
   const trialIds = useMemo(() => list.map(({ trial }) => trial.id), [key]);
   const scales = useMemo(() => new Map(list.map(({ trial, experiment }) => [trial.id, scaleOf(trial, experiment.config)])), [key]);
@@ -92,14 +117,31 @@ function Charts({ panel: { view, experiments }, list, onKnown }: ChartsProps) {
       )}
       <MetricCharts charts={shown} log={view.log} colour={({ trialId }) => colours.get(trialId) ?? restColour} />
       <p className="quiet">
-        {experiments !== undefined ? "Best trials: " : trialIds.length > 1 ? "Trials " : "Trial "}
-        {trialIds.map((id, index) => (
-          <span key={id}>
-            {index > 0 && ", "}
-            <Link to={{ page: "trial", id, tab: "overview" }}>{id}</Link>
+        {experiments !== undefined && !all ? "Best trials: " : trialIds.length > 1 ? "Trials: " : "Trial "}
+        {trialIds.map((id) => (
+          <span key={id} className="trial">
+            {view.group === "" && <Dot colour={colours.get(id)} />} <Link to={{ page: "trial", id, tab: "overview" }}>{id}</Link>{" "}
           </span>
         ))}
       </p>
+    </>
+  );
+}
+
+/** Hyperparameters of trials, and the metric of their searches. */
+function SearchPicture({ kind, list }: { kind: Exclude<Kind, "curves">; list: readonly TrialWithExperiment[] }) {
+  const metric = list.at(-1)?.experiment.searcherMetric ?? "";
+  const same = list.filter(({ experiment }) => experiment.searcherMetric === metric);
+  const key = same.map(({ trial }) => `${trial.id}:${trial.searcherMetricValue ?? ""}`).join();
+  const picture = useMemo(() => pictureOf(same.map(({ trial }) => trial), list.at(-1)?.experiment.config, metric), [key, metric]);
+  return (
+    <>
+      {same.length < list.length && <p className="quiet">Only the trials whose search is for {metric} are shown.</p>}
+      {!isEnough(picture) && <p className="quiet">Shown once two trials with different hyperparameters have reported {metric}.</p>}
+      {isEnough(picture) && kind === "parallel" && <ParallelCoordinates picture={picture} />}
+      {isEnough(picture) && kind === "scatter" && <ScatterPlots picture={picture} />}
+      {isEnough(picture) && kind === "matrix" && <ScatterMatrix picture={picture} />}
+      {isEnough(picture) && kind === "importance" && <ImportanceBars space={picture.space} />}
     </>
   );
 }

@@ -2,7 +2,7 @@ import { withDirection } from "../../../components/config";
 import { formatNumber } from "../../../components/format";
 import { Panel } from "../../../components/parts";
 import { distribution } from "./distribution";
-import type { Picture } from "./picture";
+import type { Picture } from "../../../components/search/picture";
 
 const [width, height, left, right, top, bottom] = [640, 220, 46, 626, 12, 176] as const;
 

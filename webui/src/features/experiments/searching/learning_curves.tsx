@@ -9,7 +9,7 @@ import { Choice, Panel, Problem } from "../../../components/parts";
 import { useReports } from "../../../components/charts/reports";
 import { useParameter } from "../../../components/address/route";
 import { bestTrials } from "./best";
-import { ticks } from "./parallel";
+import { ticks } from "../../../components/search/parallel";
 
 const trialsMax = 200;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { space } from "../../../components/charts/hyperparameters";
+import { space } from "../charts/hyperparameters";
 import { grid } from "./heat_cells";
 
 const trials = (list: readonly (readonly [unknown, unknown, number])[]) =>

@@ -1,10 +1,10 @@
 import { type PointerEvent, useState } from "react";
-import { useWidth } from "../../../components/charts/width";
-import { clipped } from "../../../components/charts/clip";
-import { formatNumber } from "../../../components/format";
-import { type Dimension, fraction, valueAt } from "../../../components/charts/hyperparameters";
-import { Panel } from "../../../components/parts";
-import { go, useParameter } from "../../../components/address/route";
+import { useWidth } from "../charts/width";
+import { clipped } from "../charts/clip";
+import { formatNumber } from "../format";
+import { type Dimension, fraction, valueAt } from "../charts/hyperparameters";
+import { Panel } from "../parts";
+import { go, useParameter } from "../address/route";
 import { type Brush, brushOf, type Brushes, brushText, isWithin, parseBrushes } from "./brush";
 import type { Picture } from "./picture";
 

@@ -1,8 +1,8 @@
-import { clipped, every, widthOf } from "../../../components/charts/clip";
-import { formatNumber } from "../../../components/format";
-import { fraction } from "../../../components/charts/hyperparameters";
-import { Panel } from "../../../components/parts";
-import { go } from "../../../components/address/route";
+import { clipped, every, widthOf } from "../charts/clip";
+import { formatNumber } from "../format";
+import { fraction } from "../charts/hyperparameters";
+import { Panel } from "../parts";
+import { go } from "../address/route";
 import { short, ticks } from "./parallel";
 import type { Picture } from "./picture";
 

@@ -1,7 +1,7 @@
 /** The cells of a heat map: pure. */
 
-import { type Dimension, fraction, type Point, type Space, valueAt } from "../../../components/charts/hyperparameters";
-import { formatNumber } from "../../../components/format";
+import { type Dimension, fraction, type Point, type Space, valueAt } from "../charts/hyperparameters";
+import { formatNumber } from "../format";
 
 export interface Cell {
   readonly column: number;

@@ -1,6 +1,6 @@
-import { clipped, widthOf } from "../../../components/charts/clip";
-import { formatNumber } from "../../../components/format";
-import { colourOf, quality } from "../../../components/charts/hyperparameters";
+import { clipped, widthOf } from "../charts/clip";
+import { formatNumber } from "../format";
+import { colourOf, quality } from "../charts/hyperparameters";
 import { grid } from "./heat_cells";
 import type { Picture } from "./picture";
 
