@@ -11,6 +11,7 @@ export async function corpus({ page, open, become, done }, { pages }) {
     dialog.dismiss();
   });
   await open("/det/");
+  await page.getByRole("heading", { name: "Dashboard" }).waitFor(); // the page has logged in by itself, and does not do so after this:
   await become("admin"); // who sees every page
   for (const { path, text } of pages) {
     await open(path);

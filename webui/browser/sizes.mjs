@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 /** Pages of a master that has nothing, or a great deal. `pages`: addresses, each with a text that must be there. */
 export async function sizes({ page, open, become, done }, { pages }) {
   await open("/det/");
+  await page.getByRole("heading", { name: "Dashboard" }).waitFor(); // the page has logged in by itself, and does not do so after this:
   await become("admin"); // who sees every page
   for (const { path, text } of pages) {
     await open(path);

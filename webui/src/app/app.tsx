@@ -1,9 +1,10 @@
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { get, loggedOut, standsBy } from "../api/client";
 import { toApiError, usePolled } from "../api/loadable";
 import type { Permissions, User } from "../api/types";
 import { MeContext, RightsContext } from "../components/people/me";
 import type { View } from "../components/address/paths";
+import { late } from "../components/late";
 import { Link, useView } from "../components/address/route";
 import { rightsOf } from "../components/people/rights";
 import { ClusterPage } from "../features/cluster/cluster";
@@ -15,26 +16,28 @@ import { Login } from "./login";
 import { isStill, logOut, resume, turnKey, wantedTask } from "./session";
 import { Shell } from "./shell";
 
+const loading = () => <p className="quiet">Loading …</p>;
+
 // Pages that are opened less often come when they are.
-const AuditPage = lazy(() => import("../features/audit/audit").then((m) => ({ default: m.AuditPage })));
-const ComparePage = lazy(() => import("../features/trials/compare").then((m) => ({ default: m.ComparePage })));
-const DesignPage = lazy(() => import("../features/design/design").then((m) => ({ default: m.DesignPage })));
-const ExperimentPage = lazy(() => import("../features/experiments/experiment").then((m) => ({ default: m.ExperimentPage })));
-const ModelList = lazy(() => import("../features/models/models").then((m) => ({ default: m.ModelList })));
-const ModelPage = lazy(() => import("../features/models/model").then((m) => ({ default: m.ModelPage })));
-const ProjectPage = lazy(() => import("../features/workspaces/project").then((m) => ({ default: m.ProjectPage })));
-const ReferencePage = lazy(() => import("../features/reference/reference").then((m) => ({ default: m.ReferencePage })));
-const SettingsPage = lazy(() => import("../features/users/settings").then((m) => ({ default: m.SettingsPage })));
-const TaskList = lazy(() => import("../features/tasks/tasks").then((m) => ({ default: m.TaskList })));
-const TaskPage = lazy(() => import("../features/tasks/task").then((m) => ({ default: m.TaskPage })));
-const TemplateList = lazy(() => import("../features/templates/templates").then((m) => ({ default: m.TemplateList })));
-const TemplatePage = lazy(() => import("../features/templates/template").then((m) => ({ default: m.TemplatePage })));
-const TerminalPage = lazy(() => import("../features/tasks/terminal").then((m) => ({ default: m.TerminalPage })));
-const TrialPage = lazy(() => import("../features/trials/trial").then((m) => ({ default: m.TrialPage })));
-const UsersPage = lazy(() => import("../features/users/users").then((m) => ({ default: m.UsersPage })));
-const WebhookList = lazy(() => import("../features/webhooks/webhooks").then((m) => ({ default: m.WebhookList })));
-const WorkspaceList = lazy(() => import("../features/workspaces/workspaces").then((m) => ({ default: m.WorkspaceList })));
-const WorkspacePage = lazy(() => import("../features/workspaces/workspace").then((m) => ({ default: m.WorkspacePage })));
+const AuditPage = late(() => import("../features/audit/audit").then((m) => m.AuditPage), loading);
+const ComparePage = late(() => import("../features/trials/compare").then((m) => m.ComparePage), loading);
+const DesignPage = late(() => import("../features/design/design").then((m) => m.DesignPage), loading);
+const ExperimentPage = late(() => import("../features/experiments/experiment").then((m) => m.ExperimentPage), loading);
+const ModelList = late(() => import("../features/models/models").then((m) => m.ModelList), loading);
+const ModelPage = late(() => import("../features/models/model").then((m) => m.ModelPage), loading);
+const ProjectPage = late(() => import("../features/workspaces/project").then((m) => m.ProjectPage), loading);
+const ReferencePage = late(() => import("../features/reference/reference").then((m) => m.ReferencePage), loading);
+const SettingsPage = late(() => import("../features/users/settings").then((m) => m.SettingsPage), loading);
+const TaskList = late(() => import("../features/tasks/tasks").then((m) => m.TaskList), loading);
+const TaskPage = late(() => import("../features/tasks/task").then((m) => m.TaskPage), loading);
+const TemplateList = late(() => import("../features/templates/templates").then((m) => m.TemplateList), loading);
+const TemplatePage = late(() => import("../features/templates/template").then((m) => m.TemplatePage), loading);
+const TerminalPage = late(() => import("../features/tasks/terminal").then((m) => m.TerminalPage), loading);
+const TrialPage = late(() => import("../features/trials/trial").then((m) => m.TrialPage), loading);
+const UsersPage = late(() => import("../features/users/users").then((m) => m.UsersPage), loading);
+const WebhookList = late(() => import("../features/webhooks/webhooks").then((m) => m.WebhookList), loading);
+const WorkspaceList = late(() => import("../features/workspaces/workspaces").then((m) => m.WorkspaceList), loading);
+const WorkspacePage = late(() => import("../features/workspaces/workspace").then((m) => m.WorkspacePage), loading);
 
 type Session =
   | { readonly status: "asking" }
@@ -145,9 +148,7 @@ function LoggedIn({ user, view, onLogOut }: LoggedInProps) {
         <Shell view={view} user={user} cluster={facts?.clusterName ?? ""} onLogOut={onLogOut}>
           <main>
             <Boundary key={view.page}>
-              <Suspense fallback={<p className="quiet">Loading …</p>}>
-                {known ? <Page view={view} /> : <p className="quiet">Loading …</p>}
-              </Suspense>
+              {known ? <Page view={view} /> : loading()}
             </Boundary>
           </main>
         </Shell>

@@ -1,4 +1,4 @@
-import { lazy, Suspense } from "react";
+import { late } from "../late";
 
 /** Where a configuration is written. */
 export function YamlField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
@@ -14,7 +14,10 @@ export function YamlField({ value, onChange }: { value: string; onChange: (value
   );
 }
 
-const Coloured = lazy(() => import("../code/coloured"));
+const Coloured = late(
+  () => import("../code/coloured").then((m) => m.default),
+  ({ text }) => <>{text}</>,
+);
 
 /** Text as in an editor, with line numbers; in the colours of its language, as soon as the code for that is there. */
 export function NumberedText({ text, language }: { text: string; language?: string | undefined }) {
@@ -24,7 +27,7 @@ export function NumberedText({ text, language }: { text: string; language?: stri
       <pre className="lines" aria-hidden="true">
         {Array.from({ length: lines }, (_, index) => index + 1).join("\n")}
       </pre>
-      <pre>{language === undefined ? text : <Suspense fallback={text}><Coloured text={text} language={language} /></Suspense>}</pre>
+      <pre>{language === undefined ? text : <Coloured text={text} language={language} />}</pre>
     </div>
   );
 }

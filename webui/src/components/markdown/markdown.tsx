@@ -1,8 +1,9 @@
 import { lexer, type Token, type Tokens } from "marked";
-import { Fragment, lazy, type ReactNode, Suspense, useMemo, useState } from "react";
+import { Fragment, type ReactNode, useMemo, useState } from "react";
 import { toApiError } from "../../api/loadable";
 import { chartView } from "../charts/view";
 import { blockText, type ChartPanel, panelOf } from "../panels/block";
+import { late } from "../late";
 import { type Arranging, PanelGrid } from "../panels/panel_grid";
 import { movedPanel, type Piece, withNewPanel, withoutPanel, withPanel } from "../panels/pieces";
 import { Problem } from "../parts";
@@ -11,7 +12,7 @@ import { safeAddress } from "./address";
 /** A page has headings of its own above. */
 const headings = ["h3", "h4", "h5", "h6"] as const;
 
-const PanelForm = lazy(() => import("../panels/panel_form").then((m) => ({ default: m.PanelForm })));
+const PanelForm = late(() => import("../panels/panel_form").then((m) => m.PanelForm));
 const newPanel: ChartPanel = { ...panelOf([], chartView({})), experiments: "" };
 
 export interface MarkdownProps {
@@ -64,9 +65,7 @@ export default function Markdown({ text, projectId, onChange }: MarkdownProps) {
         </button>
       )}
       {adds && (
-        <Suspense fallback={null}>
-          <PanelForm title="Add panel" action="Add" panel={newPanel} projectId={projectId} onSave={(panel) => save(withNewPanel(pieces, blockText(panel)))} onClose={() => setAdds(false)} />
-        </Suspense>
+        <PanelForm title="Add panel" action="Add" panel={newPanel} projectId={projectId} onSave={(panel) => save(withNewPanel(pieces, blockText(panel)))} onClose={() => setAdds(false)} />
       )}
     </div>
   );

@@ -1,9 +1,10 @@
-import { lazy, Suspense, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { Menu } from "../forms/menu";
+import { late } from "../late";
 import { blockText, type ChartPanel, parseBlock, widths } from "./block";
 import { Drawn } from "./drawn";
 
-const PanelForm = lazy(() => import("./panel_form").then((m) => ({ default: m.PanelForm })));
+const PanelForm = late(() => import("./panel_form").then((m) => m.PanelForm));
 
 /** How the panels of a text are arranged. They are counted from 0, over the whole text. */
 export interface Arranging {
@@ -125,9 +126,7 @@ function Tools({ panel, nth, projectId, arranging: { count, onDrag, onMove, onRe
         </button>
       </Menu>
       {edits && panel !== undefined && (
-        <Suspense fallback={null}>
-          <PanelForm title={`Edit ${name}`} action="Save" panel={panel} projectId={projectId} onSave={(next) => onSave(nth, blockText(next))} onClose={() => setEdits(false)} />
-        </Suspense>
+        <PanelForm title={`Edit ${name}`} action="Save" panel={panel} projectId={projectId} onSave={(next) => onSave(nth, blockText(next))} onClose={() => setEdits(false)} />
       )}
     </span>
   );

@@ -1,9 +1,10 @@
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { get, post } from "../../api/client";
 import { toApiError, usePolled } from "../../api/loadable";
 import type { Agent, Job, ResourcePool, Slot, TaskSummary } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { useRights } from "../../components/people/me";
+import { late } from "../../components/late";
 import { Age, Loaded, PageHead, Panel, Problem } from "../../components/parts";
 import { type ClusterTab, clusterTabs } from "../../components/address/paths";
 import { Link, Tabs } from "../../components/address/route";
@@ -15,7 +16,7 @@ import { Provider } from "./provider";
 import { SlotMapPanel } from "./slot_map_panel";
 import { agentSlots, type Holder, holders, type SlotRef, taskSubject } from "./usage";
 
-const HistoryTab = lazy(() => import("./history_tab").then((m) => ({ default: m.HistoryTab })));
+const HistoryTab = late(() => import("./history_tab").then((m) => m.HistoryTab), () => <p className="quiet">Loading …</p>);
 
 const pollMs = 2000;
 
@@ -50,9 +51,7 @@ export function ClusterPage({ tab }: { tab: ClusterTab }) {
       </Tabs>
       {tab === "overview" && <Overview />}
       {tab === "usage" && (
-        <Suspense fallback={<p className="quiet">Loading …</p>}>
-          <HistoryTab />
-        </Suspense>
+        <HistoryTab />
       )}
       {tab === "policies" && <ClusterPolicies />}
       {tab === "logs" && <MasterLog />}

@@ -1,4 +1,4 @@
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { usePolled } from "../../api/loadable";
 import type { Experiment } from "../../api/types";
 import type { TrialWithExperiment } from "../../api/trials";
@@ -7,7 +7,8 @@ import { modelDefinition } from "../../components/code/model_definition";
 import { asText, type TarEntry } from "../../components/code/tar";
 import { Choice, Loaded, Panel } from "../../components/parts";
 
-const DiffView = lazy(() => import("../../components/code/diff_view"));
+import { late } from "../../components/late";
+const DiffView = late(() => import("../../components/code/diff_view").then((m) => m.default));
 
 /** In which files two of the experiments differ, and how. */
 export function CodeDifferences({ list }: { list: readonly TrialWithExperiment[] }) {
@@ -71,9 +72,7 @@ function Files({ old, now, before, after }: FilesProps) {
         {a === undefined || b === undefined ? (
           <p className="quiet">This file is binary or too large to compare.</p>
         ) : (
-          <Suspense fallback={null}>
-            <DiffView before={a} after={b} label={`${path} in experiments ${before} and ${after}`} same="Only the ends of lines differ." />
-          </Suspense>
+          <DiffView before={a} after={b} label={`${path} in experiments ${before} and ${after}`} same="Only the ends of lines differ." />
         )}
       </details>
     );

@@ -1,15 +1,16 @@
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { post } from "../../../api/client";
 import type { Experiment, Trial } from "../../../api/types";
 import { Dialog } from "../../../components/forms/dialog";
 import { count, formatNumber } from "../../../components/format";
 import { Choice } from "../../../components/parts";
 import { go } from "../../../components/address/route";
+import { late } from "../../../components/late";
 import { ConfigEditor } from "./form/config_editor";
 import { continuedConfig, forkedConfig } from "./fork_config";
 import { base64, modelDefinition } from "../../../components/code/model_definition";
 
-const DiffView = lazy(() => import("../../../components/code/diff_view"));
+const DiffView = late(() => import("../../../components/code/diff_view").then((m) => m.default));
 
 interface ForkProps {
   readonly experiment: Experiment;
@@ -73,9 +74,7 @@ export function ForkDialog({ experiment, trials, kind, onClose }: ForkProps) {
       <ConfigEditor text={config} onText={setConfig} />
       <details className="changes">
         <summary>Changes to the configuration of experiment {experiment.id}</summary>
-        <Suspense fallback={null}>
-          <DiffView before={experiment.originalConfig} after={config} label="Changes to the configuration" same="The configuration is the same." />
-        </Suspense>
+        <DiffView before={experiment.originalConfig} after={config} label="Changes to the configuration" same="The configuration is the same." />
       </details>
       <p className="quiet">The new experiment uses the same submitted files.</p>
     </Dialog>

@@ -1,10 +1,11 @@
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { getText } from "../../../../api/client";
 import { usePolled } from "../../../../api/loadable";
 import { Loaded } from "../../../../components/parts";
 import type { Node } from "./schema";
 
-const ConfigForm = lazy(() => import("./config_form"));
+import { late } from "../../../../components/late";
+const ConfigForm = late(() => import("./config_form").then((m) => m.default));
 
 /** A configuration, as fields or as YAML: both change the same text. */
 export function ConfigEditor({ text, onText }: { text: string; onText: (text: string) => void }) {
@@ -33,9 +34,7 @@ function Form(props: { text: string; onText: (text: string) => void }) {
   return (
     <Loaded of={schema} what="the fields of configurations">
       {(root) => (
-        <Suspense fallback={null}>
-          <ConfigForm schema={root} {...props} />
-        </Suspense>
+        <ConfigForm schema={root} {...props} />
       )}
     </Loaded>
   );
