@@ -1,4 +1,4 @@
-// Measures how much of a processor pages take while trials report, for bench/busy_pages.py:
+// Measures how much of a processor pages take while trials report, for bench/webui.py --busy:
 // busy.mjs <URL of the master> <seconds> <path>...
 
 import { chromium } from "playwright-core";
