@@ -1,5 +1,5 @@
-"""How long does a user wait for the pages, with many experiments and one long curve? And with `--busy SECONDS`: how much
-of a processor does a page take that shows trials which report as fast as they can?
+"""How long does a user wait for the pages, with many experiments and one long curve? And with `--busy SECONDS`: how
+much of a processor does a page take that shows trials which report as fast as they can?
 
 Measured in a Chromium that draws without a graphics processor, against a real master. The trials that report are those
 of lists.py.
