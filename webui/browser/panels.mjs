@@ -22,7 +22,7 @@ export async function panels({ page, open, done, expectRefusals }, { search }) {
     return dialog;
   };
   const first = await add("Nothing yet", "state = PAUSED");
-  await first.getByText("No experiment matches “state = PAUSED”").waitFor();
+  await first.getByText("No experiment with a trial matches “state = PAUSED”.").waitFor();
   await first.getByRole("button", { name: "Add", exact: true }).click();
   const second = await add("Best");
   await isDrawn(page, second.locator("figure.chart"));

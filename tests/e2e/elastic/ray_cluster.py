@@ -84,8 +84,14 @@ class RayCluster:
 
     def environment(self):
         """For programs that use Ray: its programs are on the PATH, and the address `auto` means this cluster."""
+        # Whoever has used Ray by himself has a token in ~/.ray, which some of its programs would then ask for.
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "DET", "VIRTUAL_ENV", "PYTHON"))}
-        mine = {"RAY_ADDRESS": self.address, "RAY_TMPDIR": str(self.root), "RAY_USAGE_STATS_ENABLED": "0"}
+        mine = {
+            "RAY_ADDRESS": self.address,
+            "RAY_TMPDIR": str(self.root),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_AUTH_MODE": "disabled",
+        }
         return kept | mine | QUICK | {"PATH": f"{self.programs}:{os.environ['PATH']}"}
 
     def python(self, program, *words):

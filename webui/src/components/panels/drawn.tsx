@@ -48,14 +48,16 @@ async function trialsOf({ kind, trials, experiments, all, newest }: ChartPanel, 
   const found = await Promise.all(
     reply.experiments.map(async ({ experiment: one, bestTrial }) => {
       const experiment = one as Experiment;
-      const trials = all ? await trialsOfExperiment(experiment, max, signal) : bestTrial ? [bestTrial as Trial] : [];
+      // Before the first validation none is the best; its first trial may have reported something.
+      const trials = bestTrial && !all ? [bestTrial as Trial] : await trialsOfExperiment(experiment, all ? max : 1, signal);
       return trials.map((trial) => ({ experiment, trial }));
     }),
   );
   const list = found.flat();
-  // In the order of their IDs, so that the color of each stays when a newer one comes in.
+  const total = all ? reply.experiments.reduce((sum, { experiment: { numTrials } }) => sum + numTrials, 0) : list.length;
+  // In the order of their IDs: a newer one takes no color from another, as long as none is left out.
   const shown = list.slice(0, max).sort((a, b) => a.trial.id - b.trial.id);
-  return { found: shown, missing: [], left: list.length - shown.length + reply.experiments.reduce((sum, { experiment }) => sum + (all ? Math.max(0, experiment.numTrials - max) : 0), 0) };
+  return { found: shown, missing: [], left: total - shown.length };
 }
 
 /** The best ones first. */
@@ -83,7 +85,7 @@ export function Drawn({ panel, projectId, onKnown }: DrawnProps) {
               {why}
             </p>
           ))}
-          {experiments !== undefined && found.length === 0 && <p className="quiet">No experiment {experiments === "" ? "has a trial with a validation yet." : `matches “${experiments}” and has a trial with a validation.`}</p>}
+          {experiments !== undefined && found.length === 0 && <p className="quiet">{experiments === "" ? "No experiment has a trial yet." : `No experiment with a trial matches “${experiments}”.`}</p>}
           {found.length > 0 && (kind === "curves" ? <Curves panel={panel} list={found} onKnown={onKnown} /> : <SearchPicture kind={kind} list={found} />)}
           {left > 0 && <p className="quiet">{count(left, "more trial")} of these experiments {left === 1 ? "is" : "are"} not shown.</p>}
         </>
