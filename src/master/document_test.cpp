@@ -77,7 +77,7 @@ TEST_F(ApiDocument, OnlyWhatIsFreeFormByNatureIsFreeFormInIt) {
       "Run.hyperparameters", "SampleTrial.hparams", "SnapshotTrial.hparams", "Trial.hparams",
       "UnmanagedCreateRequest.hparams",
       // What a row has in any column.
-      "ExperimentGroup.value", "FindRequest.groupValue",
+      "ExperimentGroup.value", "FindRequest.groupValue", "FindExperimentsRequest.groupValue",
       // Metrics.
       "Metrics.avgMetrics", "Metrics.batchMetrics", "MetricsReport.metrics", "Point.values",
       "ReportedMetrics.avgMetrics", "ReportedMetrics.batchMetrics", "Run.summaryMetrics",

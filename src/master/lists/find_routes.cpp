@@ -18,6 +18,10 @@ using http::Context;
 using http::Doc;
 using http::Verb;
 
+struct FindExperimentsRequest : FindRequest {
+  bool include_config = false;  ///< each experiment with its configuration
+};
+BOOST_DESCRIBE_STRUCT(FindExperimentsRequest, (FindRequest), (include_config))
 struct FoundExperiment {
   std::optional<api::Trial> best_trial;
   api::Experiment experiment;
@@ -76,7 +80,7 @@ std::vector<ExperimentId> experiment_ids(std::span<const api::Experiment> experi
 }
 
 asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any principal,
-                                                           FindRequest request) {
+                                                           FindExperimentsRequest request) {
   const auto wanted = parse_wanted(s, principal, request);
   if (!wanted) co_return tl::unexpected(wanted.error());
   auto experiments = co_await experiments_of(s, principal, request.project_id, wanted->filter, false);
@@ -89,12 +93,15 @@ asio::awaitable<Result<ExperimentsReply>> find_experiments(Services& s, std::any
   ExperimentsReply reply{.experiments = {}, .pagination = span.pagination};
   std::vector<api::Experiment> page;
   for (auto i = span.begin; i < span.end; ++i) page.push_back(std::move(experiments[chosen[i]]));
-  auto read_best = [&s, &page] {
+  auto read_best = [&s, &page, with_config = request.include_config] {
     auto records = s.store.experiments(experiment_ids(page));
-    for (auto& e : page)
-      if (const auto record = records.find(e.id); record != records.end())
-        if (const auto* hparams = record->second.config.if_contains("hyperparameters"))
-          e.hyperparameters = *hparams;
+    for (auto& e : page) {
+      const auto record = records.find(e.id);
+      if (record == records.end()) continue;
+      const auto& config = record->second.config;
+      if (const auto* hparams = config.if_contains("hyperparameters")) e.hyperparameters = *hparams;
+      if (with_config) e.config = config::masked(config);
+    }
     return s.store.trials(best_trials(page));
   };
   std::map<TrialId, api::Trial> best;
@@ -208,15 +215,16 @@ asio::awaitable<Result<std::vector<TrialId>>> find_run_ids(Services& s, std::any
 }
 
 void add_find_routes(http::Router& router, Services& s) {
-  router.add<FindRequest, ExperimentsReply>(
+  router.add<FindExperimentsRequest, ExperimentsReply>(
       Verb::Post, "/api/v1/experiments-search",
-      [&s](Context c, FindRequest r) -> asio::awaitable<Result<ExperimentsReply>> {
+      [&s](Context c, FindExperimentsRequest r) -> asio::awaitable<Result<ExperimentsReply>> {
         if (const auto user = require_user(c.principal); !user) co_return tl::unexpected(user.error());
         co_return co_await find_experiments(s, c.principal, std::move(r));
       },
       Doc{.summary = "Search experiments, filtered and sorted by any columns; `filter` is JSON, `query` an "
                      "expression like "
-                     "\"lr < 1e-3 and state = RUNNING\", `sort` is like startTime=desc,name=asc",
+                     "\"lr < 1e-3 and state = RUNNING\", `sort` is like startTime=desc,name=asc; with "
+                     "`includeConfig`, each with its configuration",
           .tag = "Experiments"});
   router.add<FindRequest, FoundRunsReply>(
       Verb::Post, "/api/v1/runs",

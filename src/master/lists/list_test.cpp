@@ -115,6 +115,10 @@ TEST_F(ListTest, ExperimentsAndRunsAreFoundByAnExpression) {
   const auto all =
       call(user_, "POST", "/api/v1/experiments-search", json::object()).body.at("experiments").at(0);
   EXPECT_EQ(all.at("experiment").at("hyperparameters").at("global_batch_size").at("val"), 8);
+  EXPECT_TRUE(all.at("experiment").at("config").is_null());
+  const auto whole = call(user_, "POST", "/api/v1/experiments-search", json::object{{"includeConfig", true}});
+  const auto& config = whole.body.at("experiments").at(0).at("experiment").at("config");
+  EXPECT_EQ(config.at("hyperparameters").at("global_batch_size").at("val"), 8) << whole.text;
 }
 
 TEST_F(ListTest, ExperimentsAreGroupedByAColumnAndAGroupIsListed) {

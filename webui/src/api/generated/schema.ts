@@ -821,7 +821,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Search experiments, filtered and sorted by any columns; `filter` is JSON, `query` an expression like "lr < 1e-3 and state = RUNNING", `sort` is like startTime=desc,name=asc */
+        /** Search experiments, filtered and sorted by any columns; `filter` is JSON, `query` an expression like "lr < 1e-3 and state = RUNNING", `sort` is like startTime=desc,name=asc; with `includeConfig`, each with its configuration */
         readonly post: operations["postExperimentsSearch"];
         readonly delete?: never;
         readonly options?: never;
@@ -4743,6 +4743,18 @@ export interface components {
         readonly FileRequest: {
             readonly experimentId?: number;
             readonly path: string;
+        };
+        readonly FindExperimentsRequest: {
+            /** Format: int64 */
+            readonly projectId?: string;
+            readonly offset?: number;
+            readonly limit?: number;
+            readonly sort?: string;
+            readonly filter?: string;
+            readonly query?: string;
+            readonly groupBy?: string;
+            readonly groupValue?: unknown;
+            readonly includeConfig?: boolean;
         };
         readonly FindRequest: {
             /** Format: int64 */
@@ -10056,7 +10068,7 @@ export interface operations {
         };
         readonly requestBody?: {
             readonly content: {
-                readonly "application/json": components["schemas"]["FindRequest"];
+                readonly "application/json": components["schemas"]["FindExperimentsRequest"];
             };
         };
         readonly responses: {

@@ -42,14 +42,14 @@ interface Trials {
 async function trialsOf({ kind, trials, experiments, all, newest }: ChartPanel, projectId: number | undefined, signal: AbortSignal): Promise<Trials> {
   if (experiments === undefined) return { ...(await foundOrMissing(trials, (id) => getTrial(id, signal))), left: 0 };
   const place = projectId === undefined ? {} : { projectId: String(projectId) };
-  const body = { query: experiments, sort: "id=desc", limit: newest, ...place };
+  const body = { query: experiments, sort: "id=desc", limit: newest, includeConfig: true, ...place };
   const reply = await post("/api/v1/experiments-search", { body }, signal);
   const max = kind === "curves" ? trialsMax : pointsMax;
   const found = await Promise.all(
     reply.experiments.map(async ({ experiment: one, bestTrial }) => {
       const experiment = one as Experiment;
-      // Before the first validation none is the best; its first trial may have reported something.
-      const trials = bestTrial && !all ? [bestTrial as Trial] : await trialsOfExperiment(experiment, all ? max : 1, signal);
+      // Before the first validation none is the best; the first trial of one that runs may have reported something.
+      const trials = bestTrial && !all ? [bestTrial as Trial] : all || !isTerminal(experiment.state) ? await trialsOfExperiment(experiment, all ? max : 1, signal) : [];
       return trials.map((trial) => ({ experiment, trial }));
     }),
   );
@@ -109,6 +109,7 @@ function Curves({ panel: { view, experiments, all }, list, onKnown }: CurvesProp
   const reports = useReports(trialIds, live);
   const { made } = useCharts({ trialIds, reports, scales, view, groupings, first: list[0]?.experiment.searcherMetric ?? "" });
   const shown = view.metric === "" ? made : made.filter(({ name }) => name === view.metric);
+  const reported = new Set(reports.list.map((report) => report.trialId));
   const colours = new Map(trialIds.map((id, index) => [id, colourAt(index)]));
   const metrics = made.map(({ name }) => name).join("\n");
   useEffect(() => onKnown?.({ metrics: metrics.split("\n"), groups: differing(groupings) }), [metrics, groupings, onKnown]);
@@ -120,7 +121,7 @@ function Curves({ panel: { view, experiments, all }, list, onKnown }: CurvesProp
       <MetricCharts charts={shown} log={view.log} colour={({ trialId }) => colours.get(trialId) ?? restColour} />
       <p className="quiet">
         {experiments !== undefined && !all ? "Best trials: " : trialIds.length > 1 ? "Trials: " : "Trial "}
-        {trialIds.map((id) => (
+        {trialIds.filter((id) => reported.has(id)).map((id) => (
           <span key={id} className="trial">
             {view.group === "" && <Dot colour={colours.get(id)} />} <Link to={{ page: "trial", id, tab: "overview" }}>{id}</Link>{" "}
           </span>

@@ -195,7 +195,8 @@ def post_PostExperimentsGroups(
 
 def post_SearchExperiments(session: Session, *, body: v1SearchExperimentsRequest) -> v1SearchExperimentsResponse:
     """Search experiments, filtered and sorted by any columns; `filter` is JSON, `query` an expression like 'lr < 1e-3
-    and state = RUNNING', `sort` is like startTime=desc,name=asc."""
+    and state = RUNNING', `sort` is like startTime=desc,name=asc; with `includeConfig`, each with its
+    configuration."""
     return v1SearchExperimentsResponse.from_json(
         session.post("/api/v1/experiments-search", body=body.to_json(omit_unset=True))
     )

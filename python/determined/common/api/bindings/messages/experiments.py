@@ -417,6 +417,7 @@ class v1SearchExperimentsRequest(Message):
     query: str | None = None
     groupBy: str | None = None
     groupValue: Any | None = None
+    includeConfig: bool | None = None
 
 
 class v1SearchExperimentsResponse(Message):
