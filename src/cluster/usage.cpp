@@ -42,10 +42,12 @@ std::int64_t slots_of(const experiment::AllocationRecord& allocation) {
   return slots;
 }
 
+double slot_hours(const experiment::AllocationRecord& allocation, Time now) {
+  return static_cast<double>(experiment::slot_microseconds(allocation, now)) / kSecond / kHour;
+}
+
 double cost_of(const Usage& usage, Time now) {
-  const auto slot_hours =
-      static_cast<double>(experiment::slot_microseconds(usage.allocation, now)) / kSecond / kHour;
-  return slot_hours * usage.price;
+  return slot_hours(usage.allocation, now) * usage.price;
 }
 
 std::vector<UsageRow> aggregate(const std::vector<Usage>& all, Time begin, Time end, Time now,

@@ -36,6 +36,9 @@ std::vector<UsageRow> aggregate(const std::vector<Usage>& all, Time begin, Time 
 /// The first moment after the day or month of `time`, UTC.
 Time end_of_period(Time time, Period period);
 
+/// The slots that an allocation held until `now`, times the hours.
+double slot_hours(const experiment::AllocationRecord& allocation, Time now);
+
 /// What the slots of an allocation cost until `now`.
 double cost_of(const Usage& usage, Time now);
 

@@ -171,8 +171,7 @@ std::string allocations_csv(const std::vector<cluster::Usage>& all, Time now) {
     csv += fmt::format("{},{},{},{},{},{},{},{},0,{},{},{}\n", a.id, to_upper(usage.kind),
                        cell(usage.username), cell(usage.workspace), experiment_cell(a), cluster::slots_of(a),
                        seconds_text(*a.start_time), a.end_time ? seconds_text(*a.end_time) : "",
-                       static_cast<double>(experiment::slot_microseconds(a, now)) / kSecond / 3600,
-                       cell(usage.resource_pool), cluster::cost_of(usage, now));
+                       cluster::slot_hours(a, now), cell(usage.resource_pool), cluster::cost_of(usage, now));
   }
   return csv;
 }

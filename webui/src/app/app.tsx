@@ -4,7 +4,7 @@ import { toApiError, usePolled } from "../api/loadable";
 import type { Permissions, User } from "../api/types";
 import { MeContext, RightsContext } from "../components/people/me";
 import type { View } from "../components/address/paths";
-import { late } from "../components/late";
+import { late, loading } from "../components/late";
 import { Link, useView } from "../components/address/route";
 import { rightsOf } from "../components/people/rights";
 import { ClusterPage } from "../features/cluster/cluster";
@@ -15,8 +15,6 @@ import { Boundary } from "./boundary";
 import { Login } from "./login";
 import { isStill, logOut, resume, turnKey, wantedTask } from "./session";
 import { Shell } from "./shell";
-
-const loading = () => <p className="quiet">Loading …</p>;
 
 // Pages that are opened less often come when they are.
 const AuditPage = late(() => import("../features/audit/audit").then((m) => m.AuditPage), loading);

@@ -1,5 +1,8 @@
 import { type ComponentType, type ReactNode, useEffect, useState } from "react";
 
+/** Shown in the place of a page that is on its way. */
+export const loading = () => <p className="quiet">Loading …</p>;
+
 /**
  * A component whose code is loaded when it is first shown; until then, `waiting` is. With React's `lazy` it would appear no sooner
  * than 300 ms after `waiting` (React's FALLBACK_THROTTLE_MS); here it appears as soon as it is there.

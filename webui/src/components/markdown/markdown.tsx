@@ -1,19 +1,13 @@
 import { lexer, type Token, type Tokens } from "marked";
 import { Fragment, type ReactNode, useMemo, useState } from "react";
 import { toApiError } from "../../api/loadable";
-import { chartView } from "../charts/view";
-import { blockText, type ChartPanel, panelOf } from "../panels/block";
-import { late } from "../late";
-import { type Arranging, PanelGrid } from "../panels/panel_grid";
+import { AddPanel, type Arranging, PanelGrid } from "../panels/panel_grid";
 import { movedPanel, type Piece, withNewPanel, withoutPanel, withPanel } from "../panels/pieces";
 import { Problem } from "../parts";
 import { safeAddress } from "./address";
 
 /** A page has headings of its own above. */
 const headings = ["h3", "h4", "h5", "h6"] as const;
-
-const PanelForm = late(() => import("../panels/panel_form").then((m) => m.PanelForm));
-const newPanel: ChartPanel = { ...panelOf([], chartView({})), experiments: "" };
 
 export interface MarkdownProps {
   readonly text: string;
@@ -32,7 +26,6 @@ const isPanel = (token: Token): boolean => token.type === "code" && (token as To
 export default function Markdown({ text, projectId, onChange }: MarkdownProps) {
   const tokens = useMemo(() => lexer(text, { gfm: true, breaks: true }), [text]);
   const [dragged, setDragged] = useState<number>();
-  const [adds, setAdds] = useState(false);
   const [problem, setProblem] = useState("");
   const pieces = tokens.map((token): Piece => ({ raw: token.raw, isPanel: isPanel(token) }));
   const save = async (next: string) => {
@@ -59,14 +52,7 @@ export default function Markdown({ text, projectId, onChange }: MarkdownProps) {
         ),
       )}
       <Problem text={problem} />
-      {onChange !== undefined && (
-        <button type="button" onClick={() => setAdds(true)}>
-          Add panel
-        </button>
-      )}
-      {adds && (
-        <PanelForm title="Add panel" action="Add" panel={newPanel} projectId={projectId} onSave={(panel) => save(withNewPanel(pieces, blockText(panel)))} onClose={() => setAdds(false)} />
-      )}
+      {onChange !== undefined && <AddPanel projectId={projectId} onAdd={(block) => save(withNewPanel(pieces, block))} />}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { useEffect, useMemo } from "react";
+import { type ReactNode, useEffect, useMemo } from "react";
 import { get, post } from "../../api/client";
 import { usePolled } from "../../api/loadable";
 import { foundOrMissing, getTrial, type Missing, type TrialWithExperiment } from "../../api/trials";
@@ -14,7 +14,7 @@ import { count, isTerminal } from "../format";
 import { Loaded } from "../parts";
 import { ParallelCoordinates } from "../search/parallel";
 import { ImportanceBars } from "../search/importance_bars";
-import { isEnough, pictureOf } from "../search/picture";
+import { isEnough, type Picture, pictureOf } from "../search/picture";
 import { ScatterPlots } from "../search/scatter";
 import { ScatterMatrix } from "../search/scatter_matrix";
 import { type ChartPanel, type Kind, pointsMax, trialsMax } from "./block";
@@ -131,6 +131,13 @@ function Curves({ panel: { view, experiments, all }, list, onKnown }: CurvesProp
   );
 }
 
+const drawnAs: Readonly<Record<Exclude<Kind, "curves">, (picture: Picture) => ReactNode>> = {
+  parallel: (picture) => <ParallelCoordinates picture={picture} />,
+  scatter: (picture) => <ScatterPlots picture={picture} />,
+  matrix: (picture) => <ScatterMatrix picture={picture} />,
+  importance: ({ space }) => <ImportanceBars space={space} />,
+};
+
 /** Hyperparameters of trials, and the metric of their searches. */
 function SearchPicture({ kind, list }: { kind: Exclude<Kind, "curves">; list: readonly TrialWithExperiment[] }) {
   const metric = list.at(-1)?.experiment.searcherMetric ?? "";
@@ -140,11 +147,7 @@ function SearchPicture({ kind, list }: { kind: Exclude<Kind, "curves">; list: re
   return (
     <>
       {same.length < list.length && <p className="quiet">Only the trials whose search is for {metric} are shown.</p>}
-      {!isEnough(picture) && <p className="quiet">Shown once two trials with different hyperparameters have reported {metric}.</p>}
-      {isEnough(picture) && kind === "parallel" && <ParallelCoordinates picture={picture} />}
-      {isEnough(picture) && kind === "scatter" && <ScatterPlots picture={picture} />}
-      {isEnough(picture) && kind === "matrix" && <ScatterMatrix picture={picture} />}
-      {isEnough(picture) && kind === "importance" && <ImportanceBars space={picture.space} />}
+      {isEnough(picture) ? drawnAs[kind](picture) : <p className="quiet">Shown once two trials with different hyperparameters have reported {metric}.</p>}
     </>
   );
 }

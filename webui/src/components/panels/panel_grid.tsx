@@ -1,10 +1,26 @@
 import { useMemo, useState } from "react";
 import { Menu } from "../forms/menu";
 import { late } from "../late";
-import { blockText, type ChartPanel, parseBlock, widths } from "./block";
+import { chartView } from "../charts/view";
+import { blockText, type ChartPanel, panelOf, parseBlock, widths } from "./block";
 import { Drawn } from "./drawn";
 
 const PanelForm = late(() => import("./panel_form").then((m) => m.PanelForm));
+
+const newPanel: ChartPanel = { ...panelOf([], chartView({})), experiments: "" };
+
+/** A button, and the form of a panel that is not there yet. */
+export function AddPanel({ projectId, onAdd }: { projectId: number | undefined; onAdd: (block: string) => Promise<void> }) {
+  const [adds, setAdds] = useState(false);
+  return (
+    <>
+      <button type="button" onClick={() => setAdds(true)}>
+        Add panel
+      </button>
+      {adds && <PanelForm title="Add panel" action="Add" panel={newPanel} projectId={projectId} onSave={(panel) => onAdd(blockText(panel))} onClose={() => setAdds(false)} />}
+    </>
+  );
+}
 
 /** How the panels of a text are arranged. They are counted from 0, over the whole text. */
 export interface Arranging {

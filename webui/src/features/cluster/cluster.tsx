@@ -4,7 +4,7 @@ import { toApiError, usePolled } from "../../api/loadable";
 import type { Agent, Job, ResourcePool, Slot, TaskSummary } from "../../api/types";
 import { Dialog } from "../../components/forms/dialog";
 import { useRights } from "../../components/people/me";
-import { late } from "../../components/late";
+import { late, loading } from "../../components/late";
 import { Age, Loaded, PageHead, Panel, Problem } from "../../components/parts";
 import { type ClusterTab, clusterTabs } from "../../components/address/paths";
 import { Link, Tabs } from "../../components/address/route";
@@ -16,7 +16,7 @@ import { Provider } from "./provider";
 import { SlotMapPanel } from "./slot_map_panel";
 import { agentSlots, type Holder, holders, type SlotRef, taskSubject } from "./usage";
 
-const HistoryTab = late(() => import("./history_tab").then((m) => m.HistoryTab), () => <p className="quiet">Loading …</p>);
+const HistoryTab = late(() => import("./history_tab").then((m) => m.HistoryTab), loading);
 
 const pollMs = 2000;
 

@@ -6,8 +6,8 @@ import { fileDifferences } from "../../components/code/differences";
 import { modelDefinition } from "../../components/code/model_definition";
 import { asText, type TarEntry } from "../../components/code/tar";
 import { Choice, Loaded, Panel } from "../../components/parts";
-
 import { late } from "../../components/late";
+
 const DiffView = late(() => import("../../components/code/diff_view").then((m) => m.default));
 
 /** In which files two of the experiments differ, and how. */

@@ -5,10 +5,10 @@ import { Dialog } from "../../../components/forms/dialog";
 import { count, formatNumber } from "../../../components/format";
 import { Choice } from "../../../components/parts";
 import { go } from "../../../components/address/route";
-import { late } from "../../../components/late";
 import { ConfigEditor } from "./form/config_editor";
 import { continuedConfig, forkedConfig } from "./fork_config";
 import { base64, modelDefinition } from "../../../components/code/model_definition";
+import { late } from "../../../components/late";
 
 const DiffView = late(() => import("../../../components/code/diff_view").then((m) => m.default));
 

@@ -3,8 +3,8 @@ import { getText } from "../../../../api/client";
 import { usePolled } from "../../../../api/loadable";
 import { Loaded } from "../../../../components/parts";
 import type { Node } from "./schema";
-
 import { late } from "../../../../components/late";
+
 const ConfigForm = late(() => import("./config_form").then((m) => m.default));
 
 /** A configuration, as fields or as YAML: both change the same text. */
