@@ -4,9 +4,33 @@
 namespace det::python {
 namespace {
 
+/// What a task calls to become another one: `another(meanwhile) -> bool`. `meanwhile` has failed if it raises.
+constexpr const char* kAnother = "determined.another_task";
+
+PyObject* another_task(PyObject* self, PyObject* meanwhile) {
+  const auto* another = static_cast<const agent::AnotherTask*>(PyCapsule_GetPointer(self, kAnother));
+  if (another == nullptr) return nullptr;
+  const bool found = [&] {
+    const Unlocked unlocked;
+    return (*another)([&] {
+      const auto state = PyGILState_Ensure();
+      const Owned returned(PyObject_CallObject(meanwhile, nullptr));
+      const bool good = static_cast<bool>(returned);
+      if (!good) PyErr_Print();
+      PyGILState_Release(state);
+      return good;
+    });
+  }();
+  return PyBool_FromLong(found ? 1 : 0);
+}
+
+PyMethodDef kAnotherMethod = {"another", another_task, METH_O, nullptr};
+
 /// What the process of a task ends with: what `task` returned, or why it raised.
-int exit_status_of(PyObject* task) {
-  const Owned returned(PyObject_CallObject(task, nullptr));
+int exit_status_of(PyObject* task, const agent::AnotherTask& another) {
+  const Owned behind(PyCapsule_New(const_cast<agent::AnotherTask*>(&another), kAnother, nullptr));
+  const Owned argument(behind ? PyCFunction_New(&kAnotherMethod, behind.get()) : nullptr);
+  const Owned returned(argument ? PyObject_CallFunctionObjArgs(task, argument.get(), nullptr) : nullptr);
   if (returned) {
     const auto status = PyLong_AsLong(returned.get());
     if (PyErr_Occurred() == nullptr) return static_cast<int>(status);
@@ -29,9 +53,9 @@ int exit_status_of(PyObject* task) {
 PyObject* run_shim(Arguments& arguments) {
   const auto directory = arguments.text();
   auto* task = arguments.object();
-  return to_python(agent::run_shim(directory, [&]() -> int {
+  return to_python(agent::run_shim(directory, [&](const agent::AnotherTask& another) -> int {
     PyOS_AfterFork_Child();
-    return exit_status_of(task);
+    return exit_status_of(task, another);
   }));
 }
 

@@ -8,6 +8,7 @@
 
 #include "det/agent/agent.h"
 #include "det/agent/files.h"
+#include "det/agent/shim/reuse.h"
 #include "det/agent/slots.h"
 #include "det/base/text.h"
 #include "det/http/routing/status.h"
@@ -111,7 +112,13 @@ Daemon::Daemon(asio::any_io_executor executor, AgentOptions options, Machine mac
       inbox_bell_(executor),
       quiet_bell_(executor),
       deadline_bell_(executor),
-      coroutines_(executor) {}
+      coroutines_(executor),
+      idle_(
+          executor, coroutines_, tasks_.state_dir() / kReuseSocket,
+          [this](const std::filesystem::path& directory, pid_t shim) { return offered(directory, shim); },
+          [this](const std::filesystem::path& root) {
+            asio::post(pool_, [this, root] { tasks_.remove_root(root); });
+          }) {}
 
 asio::awaitable<Result<void>> Daemon::run() {
   if (auto opened = tasks_.open(); !opened) co_return opened;
@@ -125,6 +132,7 @@ asio::awaitable<Result<void>> Daemon::run() {
   remembered_ = reconciler_->memory_revision();
   for (const auto& sentence : unmet(options_, machine_)) logging::warn("{}", sentence);
   coroutines_.spawn(decide());
+  coroutines_.spawn(idle_.run());
   if (auto adopted = co_await adopt_all(); !adopted) {
     co_await coroutines_.stop();
     co_return adopted;

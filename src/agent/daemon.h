@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "det/agent/async.h"
+#include "det/agent/idle.h"
 #include "det/agent/logs.h"
 #include "det/agent/options.h"
 #include "det/agent/prepare/warm.h"
@@ -67,10 +68,14 @@ class Daemon {
   asio::awaitable<void> adopt(std::string id, Remembered remembered, bool machine_restarted);
   asio::awaitable<void> adopt_rank(TaskPtr task, int rank);
   asio::awaitable<void> start(TaskPtr task, api::DesiredAllocation wanted);
-  asio::awaitable<Result<void>> prepare(TaskPtr task, api::DesiredAllocation wanted);
+  asio::awaitable<Result<void>> prepare(TaskPtr task, api::DesiredAllocation wanted,
+                                        std::filesystem::path root);
   asio::awaitable<void> wait_for_warm_worker(TaskPtr task, std::string framework);
+  asio::awaitable<void> take_over(TaskPtr task, api::DesiredAllocation wanted, IdleProcessPtr process);
   asio::awaitable<void> launch(TaskPtr task, int rank, std::string framework);
   asio::awaitable<void> watch(TaskPtr task, int rank, pid_t pid, std::optional<std::int64_t> start_time);
+  asio::awaitable<void> wait_for_end(TaskPtr task, int rank, pid_t pid, std::optional<std::int64_t> start_time);
+  std::optional<IdleProcesses::Kind> offered(const std::filesystem::path& directory, pid_t shim);
   asio::awaitable<void> settle(TaskPtr task, int rank);
   asio::awaitable<void> give_up(TaskPtr task, int rank, int code, int signal, std::string reason);
   void rank_ended(const TaskPtr& task, int rank, const ShimExit& exit);
@@ -107,6 +112,7 @@ class Daemon {
   bool left_ = false;      ///< A pilot that is done.
   std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();
   Coroutines coroutines_;
+  IdleProcesses idle_;
 };
 
 }  // namespace det::agent

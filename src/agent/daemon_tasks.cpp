@@ -61,8 +61,11 @@ void Daemon::signal(const std::string& id, int number) {
 asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted) {
   const auto ranks = ranks_of(wanted.rank_start, wanted.ranks());
   if (wanted.framework == kCxxFramework) start_cxx_worker();
-  const auto prepared = co_await prepare(task, wanted);
-  if (prepared) co_await wait_for_warm_worker(task, wanted.framework);
+  const auto idle = idle_.take(reuse_key(wanted));
+  if (!idle) co_await idle_.clear(wanted.slot_ids);
+  const auto prepared = co_await prepare(task, wanted, idle ? idle->root : std::filesystem::path());
+  if (prepared && !idle) co_await wait_for_warm_worker(task, wanted.framework);
+  bool used = false;
   for (const int rank : ranks) {
     if (!prepared) {
       co_await give_up(task, rank, 1, 0, "cannot start the task: " + prepared.error().message());
@@ -71,17 +74,22 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
     } else {
       auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
       const auto laid = co_await on_pool(pool_, std::move(work));
-      if (laid)
+      used = laid.has_value();
+      if (laid && idle)
+        coroutines_.spawn(take_over(task, wanted, idle));
+      else if (laid)
         co_await launch(task, rank, wanted.framework);
       else
         co_await give_up(task, rank, 1, 0, "cannot start the task: " + laid.error().message());
     }
   }
+  if (idle && !used) idle_.keep(idle);
   if (prepared) happened([this, id = task->id] { return reconciler_->running(id); });
   coroutines_.spawn(ship(task, ranks));
 }
 
-asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocation wanted) {
+asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocation wanted,
+                                              std::filesystem::path root) {
   // The master may be away just now, or the disk full: neither is the trial's fault.
   for (auto pause = kReportRetryMin;; pause = std::min(pause * 2, kReportRetryMax)) {
     if (task->stopping) co_return Result<void>();
@@ -92,8 +100,8 @@ asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocati
       const auto cluster = reconciler_->memory().cluster_id;
       auto options = options_;
       options.leader_url = client_.url().text();
-      auto work = [this, wanted, cluster, options = std::move(options)] {
-        return tasks_.prepare(wanted, options, machine_, cluster);
+      auto work = [this, wanted, cluster, options = std::move(options), root] {
+        return tasks_.prepare(wanted, options, machine_, cluster, root);
       };
       result = co_await on_pool(pool_, std::move(work));
       if (result) co_return result;
@@ -203,6 +211,48 @@ asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framewo
 
 asio::awaitable<void> Daemon::watch(TaskPtr task, int rank, pid_t pid,
                                     std::optional<std::int64_t> start_time) {
+  co_await wait_for_end(task, rank, pid, start_time);
+  co_await settle(task, rank);
+}
+
+/// Runs the only rank of `wanted` in a process that has run another task. Where that has ended meanwhile, and its
+/// files with it, the task gets its own.
+asio::awaitable<void> Daemon::take_over(TaskPtr task, api::DesiredAllocation wanted, IdleProcessPtr process) {
+  const int rank = wanted.rank_start;
+  if (IdleProcesses::give(process, tasks_.rank(task->id, rank)))
+    co_await wait_for_end(task, rank, process->shim.pid(), process->start_time);
+  if (task->stopping || tasks_.look(task->id, rank).state != FoundRank::State::Waiting)
+    co_return co_await settle(task, rank);
+  auto prepared = co_await prepare(task, wanted, {});
+  if (prepared) {
+    auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
+    prepared = co_await on_pool(pool_, std::move(work));
+  }
+  if (prepared)
+    co_await launch(task, rank, wanted.framework);
+  else
+    co_await give_up(task, rank, 1, 0, "cannot start the task: " + prepared.error().message());
+}
+
+/// A shim has finished, and offers its process.
+std::optional<IdleProcesses::Kind> Daemon::offered(const std::filesystem::path& directory, pid_t shim) {
+  const auto id = directory.parent_path().filename().string();
+  const auto rank = static_cast<int>(std::strtol(directory.filename().c_str(), nullptr, 10));
+  const auto task = live_.find(id);
+  if (task == live_.end() || task->second->stopping || tasks_.rank(id, rank) != directory) return std::nullopt;
+  const auto process = task->second->running.find(rank);
+  const auto remembered = reconciler_->memory().allocations.find(id);
+  if (process == task->second->running.end() || process->second.pid() != shim ||
+      remembered == reconciler_->memory().allocations.end())
+    return std::nullopt;
+  const auto spec = tasks_.spec(id, rank);
+  if (spec.reuse.empty() || tasks_.look(id, rank).state != FoundRank::State::Ended) return std::nullopt;
+  process->second.let_go();  // watch() reads how the task ended.
+  return IdleProcesses::Kind{spec.reuse, remembered->second.slot_ids, spec.reuse_root};
+}
+
+asio::awaitable<void> Daemon::wait_for_end(TaskPtr task, int rank, pid_t pid,
+                                           std::optional<std::int64_t> start_time) {
   auto process = Process::open(executor_, pid, start_time);
   if (process) {
     auto [at, fresh] = task->running.insert_or_assign(rank, *std::move(process));
@@ -213,7 +263,6 @@ asio::awaitable<void> Daemon::watch(TaskPtr task, int rank, pid_t pid,
     logging::error("{} rank {}: {}", task->id, rank, process.error().message());
     while (process_alive(pid)) co_await rest(milliseconds(200));
   }
-  co_await settle(task, rank);
 }
 
 /// The shim has ended: what became of the rank?
@@ -255,6 +304,7 @@ asio::awaitable<Result<void>> Daemon::adopt_all() {
     const auto removed = co_await on_pool(pool_, std::move(work));
     if (!removed) logging::warn("{}", removed.error().message());
   }
+  tasks_.remove_forgotten_roots();
   co_return Result<void>();
 }
 

@@ -10,11 +10,13 @@
 #include <cstring>
 
 #include "det/agent/files.h"
+#include "det/agent/idle.h"
 #include "det/agent/prepare/account.h"
 #include "det/agent/prepare/archive.h"
 #include "det/agent/prepare/cxx.h"
 #include "det/agent/shim/cgroup.h"
 #include "det/agent/shim/process.h"
+#include "det/agent/shim/reuse.h"
 #include "det/agent/shim/spool.h"
 #include "det/base/json.h"
 
@@ -26,6 +28,7 @@ namespace {
 
 constexpr std::size_t kModelsMax = 64;
 constexpr const char* kHook = "startup-hook.sh";
+constexpr const char* kReused = "reused";
 
 Time wall_clock() {
   return Time{std::chrono::duration_cast<std::chrono::microseconds>(
@@ -117,13 +120,17 @@ Result<void> Tasks::keep_model(const std::string& digest, const std::string& arc
 }
 
 Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions& options,
-                            const Machine& machine, const std::string& cluster_id) const {
-  const auto directory = allocation(a.allocation_id);
+                            const Machine& machine, const std::string& cluster_id,
+                            const fs::path& taken_over) const {
   std::error_code error;
-  fs::remove_all(directory, error);
+  fs::remove_all(allocation(a.allocation_id), error);
+  const auto key = reuse_key(a);
+  const auto directory = !taken_over.empty() ? taken_over
+                         : key.empty()       ? allocation(a.allocation_id)
+                                             : state_dir_ / kReused / (random_hex() + random_hex());
   const auto work = directory / "work";
   if (auto made = make_directory(work); !made) return made;
-  if (!a.model_definition.empty()) {
+  if (!a.model_definition.empty() && taken_over.empty()) {
     const auto archive = model(a.model_definition);
     // Others that came meanwhile may have taken its place: it is fetched again.
     if (!archive)
@@ -154,6 +161,11 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
         "work_dir",
         a.work_dir, options.agent_id);
   spec.shared_directory = directory;
+  if (!key.empty()) {
+    spec.reuse = key;
+    spec.reuse_socket = state_dir_ / kReuseSocket;
+    spec.reuse_root = directory;
+  }
   if (fs::is_regular_file(work / kHook, error)) {
     spec.startup_hook = work / kHook;
     if (!cxx) {
@@ -221,11 +233,15 @@ FoundRank Tasks::look(const std::string& id, int number) const {
   return found;
 }
 
+ShimSpec Tasks::spec(const std::string& id, int number) const {
+  auto spec = read_json<ShimSpec>(rank(id, number) / "spec.json");
+  return spec ? *std::move(spec) : ShimSpec{};
+}
+
 std::string Tasks::mark(const std::string& id, int number) const {
-  const auto spec = read_json<ShimSpec>(rank(id, number) / "spec.json");
-  if (!spec) return {};
-  const auto found = spec->environment.find(kMark);
-  return found == spec->environment.end() ? "" : found->second;
+  const auto environment = spec(id, number).environment;
+  const auto found = environment.find(kMark);
+  return found == environment.end() ? "" : found->second;
 }
 
 Result<void> Tasks::write_exit(const std::string& id, int number, int code, int signal,
@@ -254,15 +270,38 @@ std::set<std::string> Tasks::allocations() const {
   return ids;
 }
 
+void Tasks::remove_root(const fs::path& root) const {
+  const int fd = ::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  std::error_code error;
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) fs::remove_all(root, error);  // Its shim holds a lock.
+  ::close(fd);
+}
+
+void Tasks::remove_forgotten_roots() const {
+  std::set<fs::path> named;
+  std::error_code error;
+  for (const auto& id : allocations())
+    for (const auto& entry : fs::directory_iterator(allocation(id), error))
+      if (const auto spec = read_json<ShimSpec>(entry.path() / "spec.json")) named.insert(spec->reuse_root);
+  for (const auto& entry : fs::directory_iterator(state_dir_ / kReused, error))
+    if (!named.contains(entry.path())) remove_root(entry.path());
+}
+
 Result<void> Tasks::remove(const std::string& id) const {
   const auto directory = allocation(id);
   std::error_code error;
+  std::vector<fs::path> roots;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     const auto shim = read_json<ShimState>(entry.path() / "shim.json");
-    if (!shim) continue;
+    const auto spec = read_json<ShimSpec>(entry.path() / "spec.json");
+    if (spec && !spec->reuse_root.empty()) roots.push_back(spec->reuse_root);
+    // A process that may be reused has nothing to do with a task that has ended.
+    if (!shim || (!roots.empty() && fs::exists(entry.path() / "exit.json", error))) continue;
     kill_process(shim->pid, shim->startTime);
     for (const auto& path : shim->groups) end_cgroup(path);
   }
+  for (const auto& root : roots) remove_root(root);
   fs::remove_all(directory, error);
   if (error) return fail(ErrorCode::Unavailable, "cannot delete {}: {}", directory.string(), error.message());
   return {};

@@ -35,6 +35,7 @@ struct FoundRank {
 ///     lock, agent.json, boot, token, lease, worker-<framework>.log
 ///     models/<digest>.tar.gz
 ///     tasks/<allocation>/work, logs.json, <rank>/…
+///     reused/<random>/work, reuse.sock
 class Tasks {
  public:
   explicit Tasks(std::filesystem::path state_dir) : state_dir_(std::move(state_dir)) {}
@@ -67,8 +68,18 @@ class Tasks {
   /// Makes the directory of an allocation with a fresh copy of the model
   /// definition and the specs of all its ranks, but no tickets. What a crash
   /// left there is deleted first. Requires: no process of it ever began.
+  ///
+  /// `root` is where the files are of a process that it takes over, with the model definition in it; empty: it
+  /// gets its own files, where a process that others may take over (reuse_key) keeps them in `reused/`.
   Result<void> prepare(const api::DesiredAllocation& allocation, const AgentOptions& options,
-                       const Machine& machine, const std::string& cluster_id) const;
+                       const Machine& machine, const std::string& cluster_id,
+                       const std::filesystem::path& root = {}) const;
+  /// Deletes the files of a process that others might have taken over; not while it lives.
+  void remove_root(const std::filesystem::path& root) const;
+  /// Deletes those that no rank names.
+  void remove_forgotten_roots() const;
+  /// What the agent wrote for the shim; empty where there is no such rank.
+  ShimSpec spec(const std::string& id, int rank) const;
   /// Lays the ticket: from now on a shim may begin.
   Result<void> lay_ticket(const std::string& id, int rank) const;
   /// Takes the ticket away; true if the rank had not begun and now never will.

@@ -91,7 +91,7 @@ int run_warm_worker(bool held) {
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::close(3);
-      ::_exit(run_shim(directory, [] { return run_script("warm"); }));
+      ::_exit(run_shim(directory, [](const AnotherTask&) { return run_script("warm"); }));
     }
     const auto answer = fmt::format(R"({{"pid":{}}})", pid);
     ::send(3, answer.data(), answer.size(), 0);

@@ -102,7 +102,7 @@ class Rank {
       ::_exit(99);
     }
   }
-  void start_function(std::function<int()> task) {
+  void start_function(TaskFunction task) {
     spec.command.clear();
     prepare();
     pid = ::fork();

@@ -106,6 +106,7 @@ struct DesiredAllocation {
   double grace_seconds = 15;
   std::optional<config::AgentUserGroup> run_as{};  ///< none: as the agent
   std::string work_dir{};  ///< where its processes begin; empty: where the files of the definition are
+  bool reuse = false;      ///< Its process may run other trials of the experiment, before and after it.
 
   /// Its processes on this agent.
   int ranks() const { return command.empty() && !slot_ids.empty() ? static_cast<int>(slot_ids.size()) : 1; }
@@ -114,7 +115,7 @@ struct DesiredAllocation {
 BOOST_DESCRIBE_STRUCT(DesiredAllocation, (),
                       (allocation_id, task_id, token, experiment_id, trial_id, run_id, slot_ids, rank_start,
                        size, container_rank, environment, model_definition, framework, command, kill,
-                       grace_seconds, run_as, work_dir))
+                       grace_seconds, run_as, work_dir, reuse))
 
 struct SyncReply {
   std::int64_t epoch = 0;     ///< Grows with each start of a master; answers of lower epochs are dropped.

@@ -388,6 +388,7 @@ std::vector<api::DesiredAllocation> Cluster::desired(const std::string& agent) c
       const auto& owner = *experiment(allocation.record.experiment_id);
       entry.model_definition = owner.record().model_definition;
       entry.framework = config::is_cxx_entrypoint(owner.config().entrypoint) ? "pytorch-cxx" : "pytorch";
+      entry.reuse = owner.config().reuse;
     } else {
       const auto& owner = tasks_.at(allocation.record.task_id).record();
       entry.model_definition = owner.context;

@@ -104,6 +104,7 @@ struct ExperimentConfig {
   std::int64_t max_restarts = 5;
   std::uint32_t experiment_seed = 0;
   std::optional<std::int64_t> preemption_timeout_seconds;
+  bool reuse = false;  ///< A process may run several trials, one after the other.
   std::string workspace;
   std::string project;
   /// The complete, defaulted document as the API returns it and as the trial receives it:

@@ -262,6 +262,7 @@ Result<ExperimentConfig> from_document(const json::object& document) {
   reader.read("max_restarts", config.max_restarts);
   reader.section("reproducibility").read("experiment_seed", config.experiment_seed);
   reader.read("preemption_timeout", config.preemption_timeout_seconds);
+  reader.read("reuse", config.reuse);
   reader.read("workspace", config.workspace);
   reader.read("project", config.project);
   if (error) return tl::unexpected(*std::move(error));

@@ -26,7 +26,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from determined import _environment
-from determined.exec import _ending, _huge_pages, _output
+from determined.exec import _ending, _huge_pages, _output, _requirements
+
+AnotherTask = Callable[[Callable[[], None]], bool]
+RunShim = Callable[[str, Callable[[AnotherTask], int]], Any]
 
 _SOCKET = 3
 _MESSAGE_BYTES = 64 * 1024
@@ -110,7 +113,7 @@ def threads_of_this_process() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def serve(listener: socket.socket, run_shim: Callable[[str, Callable[[], int]], Any]) -> None:
+def serve(listener: socket.socket, run_shim: RunShim) -> None:
     """Answers requests one after the other; returns when the socket is closed."""
     listening = bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
     peers = [] if listening else [listener]
@@ -146,9 +149,7 @@ def _reap() -> None:
         pass
 
 
-def _answer(
-    request: bytes, sockets: list[socket.socket], run_shim: Callable[[str, Callable[[], int]], Any]
-) -> dict[str, Any]:
+def _answer(request: bytes, sockets: list[socket.socket], run_shim: RunShim) -> dict[str, Any]:
     try:
         directory = json.loads(request)["directory"]
         if not (pathlib.Path(directory) / "spec.json").is_file():
@@ -166,9 +167,7 @@ def _answer(
     return {"pid": pid}
 
 
-def _become_shim(
-    directory: str, sockets: list[socket.socket], run_shim: Callable[[str, Callable[[], int]], Any]
-) -> None:
+def _become_shim(directory: str, sockets: list[socket.socket], run_shim: RunShim) -> None:
     status: Any = 1
     try:
         for one in sockets:
@@ -179,22 +178,42 @@ def _become_shim(
         os._exit(status if isinstance(status, int) else 0)
 
 
-def run_task() -> int:
-    """Runs the trial, in a process that already has the task's environment and working directory."""
+def run_task(another: AnotherTask) -> int:
+    """Runs the trial, in a process that already has the task's environment and working directory; with ``reuse: true``
+    also trials after it.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    take_environment()
+    beginning = None
+    if _requirements.config_of(os.environ).get("reuse"):
+        from determined.exec import _reuse
+
+        beginning = _reuse.Beginning(os.environ.get("DET_WORKDIR") or os.getcwd())
+    while True:
+        status = _run_trial()
+        if beginning is None:
+            break
+        beginning.call_exit_functions()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if status != 0 or not beginning.can_return() or not another(beginning.bring_back):
+            break
+        take_environment()
+    _ending.wind_up()
+    return status
+
+
+def _run_trial() -> int:
     from determined import _failure
     from determined.exec import trial
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    take_environment()
     sys.argv = [trial.__file__]
     take_import_path()
-    status = 1
     try:
-        status = trial.main(_STARTED_WITH)
+        return trial.main(_STARTED_WITH)
     except BaseException as error:
         _failure.report(error)
-    _ending.wind_up()
-    return status
+        return 1
 
 
 def take_environment() -> None:

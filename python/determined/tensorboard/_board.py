@@ -40,6 +40,15 @@ def flushed_before_copying(flush: Callable[[], Any]) -> None:
     _flushes.append(flush)
 
 
+def forget() -> None:
+    """Drops the files of this process, and what was registered."""
+    global _base
+    if _base is not None:
+        shutil.rmtree(_base, ignore_errors=True)
+    _base = None
+    _flushes.clear()
+
+
 def storage_root(config: Mapping[str, Any]) -> pathlib.Path | None:
     """The directory of a ``checkpoint_storage`` section that is a file system of all machines; None for others."""
     if config.get("type") == "directory":

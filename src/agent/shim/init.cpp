@@ -84,6 +84,11 @@ bool change_user(const ShimSpec& spec) {
   return true;
 }
 
+void set_environment(const std::map<std::string, std::string>& environment) {
+  ::clearenv();
+  for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+}
+
 /// The process that will be hook or task, before it becomes that.
 void become_child(const InitOptions& options, const std::map<std::string, std::string>& environment,
                   const std::string& directory) {
@@ -98,8 +103,7 @@ void become_child(const InitOptions& options, const std::map<std::string, std::s
       continue;
   ::dup2(options.output[0], STDOUT_FILENO);
   ::dup2(options.output[1], STDERR_FILENO);
-  ::clearenv();
-  for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+  set_environment(environment);
   if (!change_user(options.spec)) {
     std::fprintf(stderr, "cannot run as uid %lld and gid %lld: %s\n",
                  static_cast<long long>(options.spec.uid), static_cast<long long>(options.spec.gid),
@@ -162,7 +166,8 @@ class Init {
     if (options_.task) {
       for (std::size_t signal = 1; signal < options_.dispositions.size(); ++signal)
         ::sigaction(static_cast<int>(signal), &options_.dispositions[signal], nullptr);
-      const int code = options_.task();
+      if (options_.channel != nullptr) options_.channel->in_task();
+      const int code = options_.task([this](const auto& meanwhile) { return become_another(meanwhile); });
       std::fflush(nullptr);
       ::_exit(code);
     }
@@ -174,6 +179,19 @@ class Init {
     std::fprintf(stderr, "cannot run %s: %s\n", arguments[0], std::strerror(errno));
     std::fflush(stderr);
     ::_exit(kNotFoundStatus);
+  }
+
+  /// In the task's process.
+  bool become_another(const std::function<bool()>& meanwhile) {
+    std::fflush(nullptr);
+    if (options_.channel == nullptr || !is_alone()) return false;
+    auto next = options_.channel->next(meanwhile);
+    if (!next) return false;
+    environment_ = std::move(next->environment);
+    directory_ = std::move(next->working_directory);
+    apply(changes_);
+    set_environment(environment_);
+    return ::chdir(directory_.c_str()) == 0;
   }
 
   /// Reaps and forwards until `child` has ended; its wait status.
@@ -284,6 +302,7 @@ class Init {
   }
 
   void apply(const std::string& changes) {
+    changes_ = changes;
     for (const auto& change : split(changes, '\0')) {
       if (change.empty()) continue;
       const auto rest = change.substr(1);
@@ -316,6 +335,7 @@ class Init {
   const ShimSpec& spec_;
   std::map<std::string, std::string> environment_;
   std::string directory_;
+  std::string changes_;  ///< What the startup hook did to both.
   int stop_ = 0;  ///< SIGTERM came.
 };
 

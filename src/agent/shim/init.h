@@ -2,11 +2,11 @@
 
 #include <csignal>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <vector>
 
 #include "det/agent/shim/isolation.h"
+#include "det/agent/shim/reuse.h"
 #include "det/agent/shim/shim.h"
 
 namespace det::agent {
@@ -24,11 +24,12 @@ void say(int socket, Word::Kind kind, std::int32_t status, std::string_view text
 struct InitOptions {
   const ShimSpec& spec;
   Isolation& isolation;
-  const std::function<int()>& task;
+  const TaskFunction& task;
   const std::vector<struct sigaction>&
       dispositions;  ///< For `task`: what its runtime had set up, by signal number.
   int socket;        ///< To the shim.
   int output[2];     ///< What becomes the task's stdout and stderr.
+  TaskChannel* channel;  ///< Where this process may run other tasks; else null.
 };
 
 /// The life of the init: isolates, runs the startup hook, starts the task,

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <csignal>
@@ -60,8 +61,17 @@ bool Process::signal(int number) {
   return ::syscall(SYS_pidfd_send_signal, descriptor_.native_handle(), number, nullptr, 0) == 0;
 }
 
+void Process::let_go() {
+  let_go_ = true;
+  descriptor_.cancel();
+}
+
 asio::awaitable<void> Process::ended() {
-  co_await descriptor_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  boost::system::error_code failure;
+  co_await descriptor_.async_wait(asio::posix::stream_descriptor::wait_read,
+                                  asio::redirect_error(asio::use_awaitable, failure));
+  if (let_go_) co_return;
+  if (failure) throw boost::system::system_error(failure);
   siginfo_t info{};
   while (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(descriptor_.native_handle()), &info,
                   WEXITED | WNOHANG) != 0 &&

@@ -29,14 +29,17 @@ class Process {
   pid_t pid() const { return pid_; }
   /// True if the signal was sent; false: it has ended.
   bool signal(int number);
-  /// Returns when it has ended, and reaps it if it is a child of ours.
+  /// Returns when it has ended, and reaps it if it is a child of ours; or when it was let go.
   asio::awaitable<void> ended();
+  /// Nobody waits for its end any more.
+  void let_go();
 
  private:
   Process(pid_t pid, asio::posix::stream_descriptor descriptor)
       : pid_(pid), descriptor_(std::move(descriptor)) {}
   pid_t pid_;
   asio::posix::stream_descriptor descriptor_;
+  bool let_go_ = false;
 };
 
 /// Starts `command` with nothing but standard input, output and error: they

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -37,19 +38,35 @@ constexpr int kSayTries = 60;
 constexpr std::int64_t kLastWords = kSecond;  // How long a task that is ended by force may say where it is.
 constexpr std::int64_t kLeaseMargin = kSecond / 2;  // The agent, if it lives, comes first.
 constexpr std::int64_t kLeaseLook = 5 * kSecond;    // While nobody asks for a lease.
+constexpr std::int64_t kFarewell = 5 * kSecond;     // For the exit functions of a process that ran several tasks.
 constexpr const char* kForced = "did not exit within its grace period and was killed";
 constexpr const char* kLapsed = "stopped because the agent could not reach the master";
+
+bool take_ticket(const std::filesystem::path& directory) {
+  return ::rename((directory / "start").c_str(), (directory / "started").c_str()) == 0;
+}
+
+Result<ShimSpec> read_spec(const std::filesystem::path& directory) {
+  const auto text = read_small_file(directory / "spec.json");
+  auto spec =
+      text ? json::parse(*text).and_then([](const json::value& v) { return json::from_json<ShimSpec>(v); })
+           : Result<ShimSpec>(tl::unexpected(text.error()));
+  if (!spec) return tl::unexpected(std::move(spec.error()).within("spec.json"));
+  return spec;
+}
 
 class Shim {
  public:
   Shim(std::filesystem::path directory, ShimSpec spec)
       : directory_(std::move(directory)), spec_(std::move(spec)) {}
 
-  int run(const std::function<int()>& task, const std::vector<struct sigaction>& dispositions) {
+  int run(const TaskFunction& task, const std::vector<struct sigaction>& dispositions) {
     Isolation isolation(spec_);
     int sockets[2];
     int outputs[2];
     int errors[2];
+    const bool reusable = task && !spec_.reuse.empty() && channel_.open();
+    if (reusable) lock_root();
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0 ||
         ::pipe2(outputs, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0)
       return finish(1 << 8, fmt::format("cannot create a pipe: {}", std::strerror(errno)));
@@ -65,7 +82,8 @@ class Shim {
       ::close(outputs[0]);
       ::close(errors[0]);
       ::close(signals_);
-      run_init(InitOptions{spec_, isolation, task, dispositions, sockets[1], {outputs[1], errors[1]}});
+      run_init(InitOptions{spec_, isolation, task, dispositions, sockets[1], {outputs[1], errors[1]},
+                           reusable ? &channel_ : nullptr});
     }
     if (init_ < 0) {
       const auto reason = fmt::format("cannot start a process: {}", std::strerror(errno));
@@ -76,8 +94,13 @@ class Shim {
     ::close(outputs[1]);
     ::close(errors[1]);
     socket_ = sockets[0];
-    watch_lease();
-    supervise(outputs[0], errors[0]);
+    pipes_[0] = outputs[0];
+    pipes_[1] = errors[0];
+    channel_.in_shim();
+    do {
+      watch_lease();
+      supervise();
+    } while (succeeded() && finish(0, {}) == 0 && take_another());
     if (!init_reaped_) {  // Else its number may be another's by now.
       ::kill(init_, SIGKILL);
       ::waitpid(init_, &init_status_, 0);
@@ -85,6 +108,7 @@ class Shim {
     if (!isolation.own_pids()) end_descendants();
     const auto trouble = isolation.groups().trouble();
     for (const auto& path : state_.groups) end_cgroup(path);
+    if (written_) return 0;
     if (!ended_ && forced_ != nullptr) {
       status_ = SIGKILL;
       reason_ = forced_;
@@ -120,21 +144,21 @@ class Shim {
     (void)replace_file(directory_ / "shim.json", json::serialize(json::to_json(state_)), false);
   }
 
-  void supervise(int output, int error) {
-    // Until this process ends: what is to be said of them at last may have to wait for room on the disk.
-    const int directory = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    streams_.emplace_back(output, directory, "stdout", spec_);
-    streams_.emplace_back(error, directory, "stderr", spec_);
+  void supervise() {
+    // Until the next task: what is to be said of them at last may have to wait for room on the disk.
+    spools_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    streams_.emplace_back(::fcntl(pipes_[0], F_DUPFD_CLOEXEC, 0), spools_, "stdout", spec_);
+    streams_.emplace_back(::fcntl(pipes_[1], F_DUPFD_CLOEXEC, 0), spools_, "stderr", spec_);
     std::int64_t drain_until = 0;
     while (true) {
-      const bool over = ended_ || init_reaped_;
+      const bool over = ended_ || init_reaped_ || done_;
       if (over && drain_until == 0)
         drain_until = microseconds(CLOCK_MONOTONIC) + static_cast<std::int64_t>(spec_.drain_seconds * 1e6);
       if (over && !streams_[0].open() && !streams_[1].open()) break;
       const auto left = over ? (drain_until - microseconds(CLOCK_MONOTONIC)) / 1000 : -1;
       if (over && left <= 0) break;
       const bool stalled = streams_[0].stalled() || streams_[1].stalled();
-      auto wait = static_cast<int>(left);
+      auto wait = done_ && !stalled ? 0 : static_cast<int>(left);
       if (force_at_ != 0 && !over) {
         const auto rest = force_at_ - microseconds(CLOCK_MONOTONIC);
         if (rest <= 0) {
@@ -145,20 +169,101 @@ class Shim {
         }
       }
       if (stalled) wait = wait >= 0 ? std::min(wait, kStallLookMilliseconds) : kStallLookMilliseconds;
-      pollfd polls[5] = {{signals_, POLLIN, 0},
+      pollfd polls[6] = {{signals_, POLLIN, 0},
                          {socket_, POLLIN, 0},
                          {-1, POLLIN, 0},
                          {-1, POLLIN, 0},
-                         {over ? -1 : lease_timer_, POLLIN, 0}};
+                         {over ? -1 : lease_timer_, POLLIN, 0},
+                         {over ? -1 : channel_.descriptor(), POLLIN, 0}};
       for (int i = 0; i < 2; ++i)
         if (streams_[i].open() && !(streams_[i].stalled() && !over)) polls[2 + i].fd = streams_[i].pipe();
-      if (::poll(polls, 5, wait) < 0 && errno != EINTR) break;
+      const int ready = ::poll(polls, 6, wait);
+      if (ready < 0 && errno != EINTR) break;
+      if (ready == 0 && done_ && !stalled) break;  // The pipes are empty, and nobody writes.
       if (polls[0].revents != 0) handle_signals();
       if (polls[1].revents != 0) listen();
       if (polls[4].revents != 0) lease_rang();
+      if (polls[5].revents != 0) done_ = channel_.heard_done();
       for (int i = 0; i < 2; ++i)
         if (streams_[i].open() && (polls[2 + i].revents != 0 || streams_[i].stalled()))
           streams_[i].pump(over);
+    }
+  }
+
+  /// Whether the task is done and its process waits: what ended otherwise, or was asked to, runs no other task.
+  bool succeeded() const {
+    return done_ && !ended_ && !init_reaped_ && !stop_asked_ && !lapsed_ && forced_ == nullptr;
+  }
+
+  void lock_root() {
+    const int root = ::open(spec_.reuse_root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root >= 0) ::flock(root, LOCK_SH);  // Until all that hold it have ended.
+  }
+
+  /// The exit is written: another task for the process, or its end.
+  bool take_another() {
+    written_ = true;
+    const auto next = ask_for_another();
+    if (!next || !take_ticket(*next)) {
+      channel_.dismiss();
+      linger(-1, kFarewell);
+      return false;
+    }
+    directory_ = *next;
+    written_ = done_ = false;
+    streams_.clear();
+    ::close(spools_);
+    write_state();
+    auto spec = read_spec(directory_);
+    if (spec) {
+      spec_ = *std::move(spec);
+      if (channel_.give({spec_.environment, spec_.working_directory})) return true;
+      lapsed_ = true;  // Nothing of the task ran: not its failure.
+      (void)finish(SIGKILL, "the process that should run the task ended before");
+    } else {
+      (void)finish(kFailed << 8, spec.error().message());
+    }
+    written_ = true;
+    return false;
+  }
+
+  /// The directory of the next task; nothing: the agent has none, or is gone.
+  std::optional<std::filesystem::path> ask_for_another() {
+    const int agent = connect_to(spec_.reuse_socket);
+    if (agent < 0) return std::nullopt;
+    const auto offer = json::serialize(json::to_json(ReuseMessage{directory_}));
+    std::string text(64 * 1024, '\0');
+    ssize_t got = 0;
+    if (::send(agent, offer.data(), offer.size(), MSG_NOSIGNAL) > 0 && linger(agent))
+      got = ::recv(agent, text.data(), text.size(), MSG_DONTWAIT);
+    ::close(agent);
+    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    const auto answer =
+        json::parse(text).and_then([](const json::value& v) { return json::from_json<ReuseMessage>(v); });
+    if (!answer) return std::nullopt;
+    return answer->directory;
+  }
+
+  /// Waits beside the process until it has ended or shall (false), or the agent says something (true). What the
+  /// process writes meanwhile belongs to no task.
+  bool linger(int agent, std::int64_t longest = -1) {
+    const auto until = microseconds(CLOCK_MONOTONIC) + longest;
+    pollfd polls[5] = {{agent, POLLIN, 0},
+                       {signals_, POLLIN, 0},
+                       {socket_, POLLIN, 0},
+                       {pipes_[0], POLLIN, 0},
+                       {pipes_[1], POLLIN, 0}};
+    while (true) {
+      const auto left = longest < 0 ? -1 : std::max<std::int64_t>(0, until - microseconds(CLOCK_MONOTONIC));
+      const int ready = ::poll(polls, 5, longest < 0 ? -1 : static_cast<int>(left / 1000));
+      if ((ready < 0 && errno != EINTR) || (ready == 0 && left < 1000)) return false;
+      if (polls[1].revents != 0) handle_signals();
+      if (polls[2].revents != 0) listen();
+      char ignored[4096];
+      for (auto* pipe : {&polls[3], &polls[4]})
+        if (pipe->revents != 0 && ::read(pipe->fd, ignored, sizeof ignored) == 0) pipe->fd = -1;
+      if (ended_ || init_reaped_ || (agent >= 0 && stop_asked_)) return false;
+      if (polls[0].revents != 0) return true;
     }
   }
 
@@ -238,7 +343,7 @@ class Shim {
 
   void watch_lease() {
     if (spec_.lease.empty()) return;
-    lease_timer_ = ::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (lease_timer_ < 0) lease_timer_ = ::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     lease_until_ = boot_time().microseconds;  // What cannot be read has ended.
     look_at_lease();
   }
@@ -300,6 +405,11 @@ class Shim {
   ShimSpec spec_;
   ShimState state_;
   std::deque<Stream> streams_;
+  TaskChannel channel_;
+  int pipes_[2] = {-1, -1};  ///< The task's stdout and stderr.
+  int spools_ = -1;          ///< The directory that they are written to.
+  bool done_ = false;        ///< The task is, and its process waits for another.
+  bool written_ = false;     ///< exit.json of the last task.
   int signals_ = -1;
   int socket_ = -1;
   pid_t init_ = -1;
@@ -342,23 +452,20 @@ bool catches(std::int64_t pid, int signal) {
   return (caught >> (signal - 1) & 1) != 0;
 }
 
-int run_shim(const std::filesystem::path& given, std::function<int()> task) {
+int run_shim(const std::filesystem::path& given, TaskFunction task) {
   const auto directory = std::filesystem::absolute(given);
-  if (::rename((directory / "start").c_str(), (directory / "started").c_str()) != 0) return kNothingToDo;
+  if (!take_ticket(directory)) return kNothingToDo;
   std::vector<struct sigaction> dispositions(NSIG);
   for (std::size_t signal = 1; signal < dispositions.size(); ++signal)
     ::sigaction(static_cast<int>(signal), nullptr, &dispositions[signal]);
   leave_parent_behind();
-  const auto text = read_small_file(directory / "spec.json");
-  auto spec =
-      text ? json::parse(*text).and_then([](const json::value& v) { return json::from_json<ShimSpec>(v); })
-           : Result<ShimSpec>(tl::unexpected(text.error()));
+  const auto spec = read_spec(directory);
   Shim shim(directory, spec ? *spec : ShimSpec{});
   shim.introduce();
   if (!spec) {
     ShimExit exit;
     exit.code = kFailed;
-    exit.reason = "spec.json: " + spec.error().message();
+    exit.reason = spec.error().message();
     exit.time = Time{microseconds(CLOCK_REALTIME)};
     return replace_file(directory / "exit.json", json::serialize(json::to_json(exit)), true) ? kFailed : 0;
   }

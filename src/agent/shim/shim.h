@@ -48,11 +48,15 @@ struct ShimSpec {
   double stall_seconds = 10;  ///< A full spool holds the task up for so long, then drops.
   std::int64_t spool_bytes_max = 64 << 20;  ///< For each of stdout and stderr.
   std::int64_t uid = -1, gid = -1;          ///< What hook and task run as; below 0: as the shim does.
+  std::string reuse;  ///< What a task must have in common with this one to run in its process; empty: none may.
+  std::string reuse_socket;  ///< With `reuse`: the agent's, for shims whose task has succeeded (reuse.h).
+  std::string reuse_root;    ///< With `reuse`: the directory of the process's files, locked while it lives.
 };
 BOOST_DESCRIBE_STRUCT(ShimSpec, (),
                       (command, environment, working_directory, startup_hook, hook_python, hook_packages,
                        shared_directory, isolation, hide, show, limits, cgroup, memory_bytes_max, pids_max,
-                       lease, grace_seconds, drain_seconds, stall_seconds, spool_bytes_max, uid, gid))
+                       lease, grace_seconds, drain_seconds, stall_seconds, spool_bytes_max, uid, gid, reuse, reuse_socket,
+                       reuse_root))
 
 /// `lease` of the state directory: until when this machine may run what it runs.
 struct ShimLease {
@@ -92,6 +96,12 @@ BOOST_DESCRIBE_STRUCT(ShimExit, (), (code, signal, reason, time, lapsed))
 /// Whether process `pid` has a handler for `signal`; false where that cannot be told.
 bool catches(std::int64_t pid, int signal);
 
+/// In `task`: says that the task has succeeded, its output flushed, calls `meanwhile`, which tidies up, and waits. True:
+/// environment and working directory are now those of another task, which this process shall run; the exit of the former
+/// is written. False: this process runs no other task, and returns its status; so it is where `meanwhile` returns false.
+using AnotherTask = std::function<bool(const std::function<bool()>& meanwhile)>;
+using TaskFunction = std::function<int(const AnotherTask&)>;
+
 /// Becomes the shim of `directory`, which holds spec.json and the empty file
 /// `start`, and returns its exit status when the task has ended (0: exit.json
 /// is written). The file `start` is a ticket: it is renamed to `started` as the first
@@ -102,7 +112,7 @@ bool catches(std::int64_t pid, int signal);
 /// `task`, if given, runs in place of the spec's command, in a child of the
 /// init, in its namespaces, with the spec's environment and working directory in
 /// place; what it returns is the exit status.
-int run_shim(const std::filesystem::path& directory, std::function<int()> task = {});
+int run_shim(const std::filesystem::path& directory, TaskFunction task = {});
 
 /// The environment of this process as it is now. In `task`, language runtimes
 /// that copied the environment when they started must copy it again from here.

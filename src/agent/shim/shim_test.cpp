@@ -240,7 +240,7 @@ TEST_P(Shim, NoCoreIsDumpedAndLimitsHold) {
 
 TEST_P(Shim, AFunctionCanBeTheTask) {
   rank.spec.environment["ANSWER"] = "42";
-  rank.start_function([] {
+  rank.start_function([](const AnotherTask&) {
     std::printf("%s\n", process_environment()["ANSWER"].c_str());
     return 9;
   });
@@ -250,7 +250,7 @@ TEST_P(Shim, AFunctionCanBeTheTask) {
 
 TEST_P(Shim, TheFunctionKeepsTheSignalsThatItsRuntimeHadSet) {
   ::signal(SIGPIPE, SIG_IGN);
-  rank.start_function([] {
+  rank.start_function([](const AnotherTask&) {
     struct sigaction action{};
     ::sigaction(SIGPIPE, nullptr, &action);
     return action.sa_handler == SIG_IGN ? 0 : 1;

@@ -36,7 +36,7 @@ std::size_t threads_of_this_process() {
 [[noreturn]] void become_shim(const fs::path& directory) {
   ::close(kSocket);
   ::signal(SIGINT, SIG_DFL);
-  ::_exit(agent::run_shim(directory, [] {
+  ::_exit(agent::run_shim(directory, [](const agent::AnotherTask&) {
     const int status = run_trial_process();
     std::fflush(stdout);
     std::fflush(stderr);
