@@ -220,15 +220,19 @@ def next_action(
     return Action(*_native.next_action(*known, closed, preempt, stop_requested))
 
 
+_probed: set[tuple[str, str]] = set()
+
+
 @dataclasses.dataclass(frozen=True)
 class CheckpointStorage:
     """Where checkpoints live."""
 
     _handle: object
+    _config: tuple[str, str]
 
     @staticmethod
     def from_config_json(json: str, container_root: str) -> CheckpointStorage:
-        return CheckpointStorage(_native.storage_from_config_json(json, container_root))
+        return CheckpointStorage(_native.storage_from_config_json(json, container_root), (json, container_root))
 
     def save(self, directory: str, uuid: str) -> dict[str, int]:
         return _native.storage_save(self._handle, directory, uuid)
@@ -260,8 +264,10 @@ class CheckpointStorage:
         _native.storage_remove(self._handle, uuid)
 
     def probe(self) -> None:
-        """Fails if nothing can be saved here."""
-        _native.storage_probe(self._handle)
+        """Fails if nothing can be saved here. Tries it once in a process, which may run several trials."""
+        if self._config not in _probed:
+            _native.storage_probe(self._handle)
+            _probed.add(self._config)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kRetryMin{100};
 constexpr milliseconds kRetryMax{5'000};
-constexpr milliseconds kRequestPause{2};
+constexpr std::chrono::microseconds kRequestPause{500};
 constexpr milliseconds kLogPause{100};
 constexpr milliseconds kAnswerPatience{15'000};
 constexpr int kInFlightMax = 4;

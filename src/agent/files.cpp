@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 
@@ -30,9 +31,9 @@ bool write_all(int fd, std::string_view content) {
   return true;
 }
 
-}  // namespace
-
-std::optional<Error> replace_file(const std::filesystem::path& path, const std::string& content, bool sync) {
+/// `keep`: the file that was there is kept under the temporary name.
+std::optional<Error> put_file(const std::filesystem::path& path, const std::string& content, bool sync,
+                              bool keep) {
   const auto temporary = std::filesystem::path(path.string() + ".new");
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return system_error("write", temporary, errno);
@@ -43,8 +44,20 @@ std::optional<Error> replace_file(const std::filesystem::path& path, const std::
     ::unlink(temporary.c_str());
     return system_error("write", temporary, error);
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return system_error("write", path, errno);
+  const bool exchanged =
+      keep && ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0;
+  if (!exchanged && ::rename(temporary.c_str(), path.c_str()) != 0) return system_error("write", path, errno);
   return sync ? sync_directory(path.parent_path()) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Error> replace_file(const std::filesystem::path& path, const std::string& content, bool sync) {
+  return put_file(path, content, sync, false);
+}
+
+std::optional<Error> replace_often(const std::filesystem::path& path, const std::string& content) {
+  return put_file(path, content, true, true);
 }
 
 std::optional<Error> sync_directory(const std::filesystem::path& path) {

@@ -83,7 +83,7 @@ Result<Memory> Tasks::read_memory() const {
 }
 
 Result<void> Tasks::write_memory(const Memory& memory) const {
-  return done(replace_file(state_dir_ / "agent.json", json::serialize(json::to_json(memory)), true));
+  return done(replace_often(state_dir_ / "agent.json", json::serialize(json::to_json(memory))));
 }
 
 Result<void> Tasks::write_lease(std::optional<Time> until) const {

@@ -56,6 +56,10 @@ class Master:
         """Sends a POST request. The body may contain any value that a metric may have. Durable on return."""
         return self._call("POST", path, _metrics.to_json(body), 60.0)
 
+    def post_text(self, path: str, text: str) -> Any:
+        """Sends a POST request whose body is JSON already."""
+        return self._call("POST", path, text, 60.0)
+
     def put(self, path: str, body: Mapping[str, Any]) -> Any:
         return self._call("PUT", path, _metrics.to_json(body), 60.0)
 

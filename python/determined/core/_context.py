@@ -204,7 +204,7 @@ def init(
     if info is not None and master is not None and ranks.local_rank == 0:
         path = f"/api/v1/trials/{info.trial.trial_id}/environment"
         _environment.report_in_background(
-            lambda document: master.post(path, {"rank": ranks.rank, "environment": json.loads(document)})
+            lambda document: master.post_text(path, f'{{"rank": {ranks.rank}, "environment": {document}}}')
         )
     return Context(
         distributed=ranks,

@@ -48,6 +48,7 @@ class PreemptContext:
         self._info = info
         self._master = master
         self._mode = _arguments.choice(PreemptMode, mode, "preempt_mode")
+        self._started = False
         self._wanted = threading.Event()
         self._failure: BaseException | None = None
         self._acknowledged = False
@@ -55,13 +56,21 @@ class PreemptContext:
         self._watching: Master | None = None
 
     def start(self) -> PreemptContext:
-        """Starts watching for preemption; ``core.init()`` calls it."""
-        watches = self._distributed.rank == 0 or self._mode is PreemptMode.WorkersAskMaster
-        if self._info is not None and self._master is not None and watches:
-            self._watching = Master(self._info.master_url, self._info.session_token)
-            self._watcher = threading.Thread(target=self._watch, name="preemption", daemon=True)
-            self._watcher.start()
+        """Allows to ask; ``core.init()`` calls it."""
+        self._started = True
         return self
+
+    def _start_watching(self) -> None:
+        """Asks the master, then goes on asking in a thread. Not before anybody wants to know: most trials that take
+        milliseconds never do.
+        """
+        watches = self._distributed.rank == 0 or self._mode is PreemptMode.WorkersAskMaster
+        if not self._started or self._watcher is not None or self._info is None or self._master is None or not watches:
+            return
+        self._watching = Master(self._info.master_url, self._info.session_token)
+        self._ask(0)
+        self._watcher = threading.Thread(target=self._watch, name="preemption", daemon=True)
+        self._watcher.start()
 
     def close(self) -> None:
         if self._watching is not None:
@@ -69,6 +78,7 @@ class PreemptContext:
         if self._watcher is not None:
             self._watcher.join(timeout=5)
             self._watcher = None
+        self._started = False
 
     def should_preempt(self, auto_ack: bool = True) -> bool:
         """Returns whether the trial has to save its state and end.
@@ -86,6 +96,7 @@ class PreemptContext:
         rank = self._distributed.rank
         if self._mode is PreemptMode.ChiefOnly and rank != 0:
             raise RuntimeError(f"rank {rank} called should_preempt(), but PreemptMode.ChiefOnly allows only rank 0 to")
+        self._start_watching()
         if self._failure is not None:
             raise self._failure
         wanted: Any = self._wanted.is_set()
@@ -104,6 +115,7 @@ class PreemptContext:
 
     def gives_way_while_waiting(self) -> bool:
         """For a chief that waits for the searcher: returns whether to end instead, and acknowledges it."""
+        self._start_watching()
         if self._failure is not None:
             raise self._failure
         if self._wanted.is_set():
@@ -111,18 +123,22 @@ class PreemptContext:
         return self._wanted.is_set()
 
     def _watch(self) -> None:
+        with contextlib.suppress(ConnectionAbortedError):
+            while not self._wanted.is_set() and self._failure is None:
+                started = time.monotonic()
+                self._ask(_POLL_SECONDS)
+                if not self._wanted.is_set():
+                    poll_pause(started, 0.2)
+
+    def _ask(self, seconds: float) -> None:
+        """Waits so long for the wish that the trial gives way."""
         assert self._info is not None and self._watching is not None
         path = f"/api/v1/allocations/{self._info.allocation_id}/signals/preemption"
-        with contextlib.suppress(ConnectionAbortedError):
-            while not self._wanted.is_set():
-                started = time.monotonic()
-                try:
-                    query = {"strict": "true", "timeout_seconds": int(_POLL_SECONDS)}  # strict: 410 when it is over
-                    answer = self._watching.get(path, query, _POLL_SECONDS)
-                except errors.APIException as error:
-                    self._failure = error
-                    return
-                if answer["preempt"]:
-                    self._wanted.set()
-                else:
-                    poll_pause(started, 0.2)
+        query = {"strict": "true", "timeout_seconds": int(seconds)}  # strict: 410 when it is over
+        try:
+            answer = self._watching.get(path, query, max(seconds, 10.0))
+        except errors.APIException as error:
+            self._failure = error
+            return
+        if answer["preempt"]:
+            self._wanted.set()

@@ -53,6 +53,7 @@ class SearcherOperation:
         self._unit = unit
         self._master = master
         self._info = info
+        self._answer: Any = None
         self._completed = False
 
     @property
@@ -100,7 +101,7 @@ class SearcherOperation:
         if math.isnan(value):
             raise ValueError("searcher_metric is NaN; the searcher needs a number")
         if self._master is not None and self._info is not None:
-            self._master.post(
+            self._answer = self._master.post(
                 f"/api/v1/trials/{self._info.trial.trial_id}/searcher/completed_operation",
                 {"op": {"validateAfter": {"length": str(self._length)}}, "searcherMetric": value},
             )
@@ -128,6 +129,7 @@ class SearcherContext:
         self._info = info
         self._master = master
         self._unit = _configured_unit(info)
+        self._told: Any = None  # what the master said of operations when the last one was completed
 
     def operations(self, searcher_mode: SearcherMode = SearcherMode.WorkersAskChief) -> Iterator[SearcherOperation]:
         """Iterates over the operations that are not completed; waits for more until the searcher has closed the trial.
@@ -153,6 +155,7 @@ class SearcherContext:
                 return
             operation = SearcherOperation(self._distributed, length, self._unit, self._master, self._info)
             yield operation
+            self._told = operation._answer
             if rank == 0 and not operation._completed:
                 raise RuntimeError(
                     f"the operation of length {length} is not completed; call report_completed() with the "
@@ -171,8 +174,10 @@ class SearcherContext:
         given = 0
         while True:
             started = time.monotonic()
-            query = {"known": given, "timeout_seconds": _POLL_SECONDS, "or_preempted": "true"}
-            answer = self._master.get(path, query, _POLL_SECONDS)
+            answer, self._told = self._told, None
+            if answer is None or not (answer.get("closed") or given < len(answer.get("operations", ()))):
+                query = {"known": given, "timeout_seconds": _POLL_SECONDS, "or_preempted": "true"}
+                answer = self._master.get(path, query, _POLL_SECONDS)
             operations = answer["operations"]
             if given < len(operations):
                 operation = operations[given]

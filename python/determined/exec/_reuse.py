@@ -80,6 +80,7 @@ class Beginning:
         self._restore_torch()
         _board.forget()
         gc.collect()
+        gc.freeze()  # what is left are libraries: it costs nothing to look at the next trial's objects only
 
     def _is_of_trial(self, module: Any) -> bool:
         """Whether a module belongs to the model definition or to this package, and so is imported anew."""

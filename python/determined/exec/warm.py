@@ -184,6 +184,7 @@ def run_task(another: AnotherTask) -> int:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     take_environment()
+    tempfile.tempdir = None  # this task may have another TMPDIR, or no right to write into the worker's
     beginning = None
     if _requirements.config_of(os.environ).get("reuse"):
         from determined.exec import _reuse
@@ -222,7 +223,6 @@ def take_environment() -> None:
     entries: list[bytes] = []
     while (entry := environ[len(entries)]) is not None:
         entries.append(entry)
-    tempfile.tempdir = None  # another task may have another TMPDIR, or no right to write into the worker's
     os.environ.clear()
     for entry in entries:
         name, _, value = entry.partition(b"=")

@@ -75,15 +75,22 @@ struct BestReply {
 };
 BOOST_DESCRIBE_STRUCT(BestReply, (), (metric))
 
+OperationReply operations_of(Services& s, TrialId id) {
+  const auto* trial = s.ledger.cluster().trial(id);
+  OperationReply reply;
+  if (trial == nullptr) return reply;
+  reply.closed = trial->closed;
+  for (const auto& operation : trial->operations)
+    reply.operations.push_back({operation.batches, operation.completed});
+  return reply;
+}
+
 asio::awaitable<Result<OperationReply>> operations(Services& s, Context context, OperationQuery query) {
   const auto deadline = deadline_after(query.timeout_seconds);
   while (true) {
     const auto allocation = speaker(s, context.principal, query.trial_id);
     if (!allocation) co_return tl::unexpected(allocation.error());
-    const auto* trial = s.ledger.cluster().trial(query.trial_id);
-    OperationReply reply{.operations = {}, .closed = trial->closed};
-    for (const auto& operation : trial->operations)
-      reply.operations.push_back({operation.batches, operation.completed});
+    const auto reply = operations_of(s, query.trial_id);
     const bool news = reply.closed || static_cast<std::int32_t>(reply.operations.size()) > query.known;
     const bool leaves = query.or_preempted && ((*allocation)->preempt || (*allocation)->kill);
     if (news || leaves || until(deadline).count() == 0) {
@@ -245,16 +252,20 @@ void add_report_routes(http::Router& router, Services& s) {
       Doc{.summary = "Get the length to which a trial must train; waits for the next operation",
           .tag = tag,
           .errors = {ErrorCode::Gone}});
-  router.add<CompletedRequest, Empty>(
+  router.add<CompletedRequest, OperationReply>(
       Verb::Post, "/api/v1/trials/{trialId}/searcher/completed_operation",
-      [&s](Context c, CompletedRequest r) -> asio::awaitable<Result<Empty>> {
+      [&s](Context c, CompletedRequest r) -> asio::awaitable<Result<OperationReply>> {
         const auto allocation = speaker(s, c.principal, r.trial_id);
         if (!allocation) co_return tl::unexpected(allocation.error());
         DET_CO_TRY(auto what, completion_event((*allocation)->record.id, r.trial_id,
                                                r.op.validate_after.length, r.searcher_metric));
-        co_return co_await heard(s, std::move(c), std::move(what));
+        const auto id = r.trial_id;
+        const auto done = co_await heard(s, std::move(c), std::move(what));
+        if (!done) co_return tl::unexpected(done.error());
+        co_return operations_of(s, id);
       },
-      Doc{.summary = "Report that a trial has completed its searcher operation",
+      Doc{.summary = "Report that a trial has completed its searcher operation; the answer has what is known of the "
+                     "next",
           .tag = tag,
           .errors = {ErrorCode::Gone}});
   router.add<MetricsRequest, Empty>(
