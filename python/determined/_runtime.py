@@ -300,7 +300,7 @@ class ObjectStore:
 
 
 AnotherTask = Callable[[Callable[[], None]], bool]
-"""Says that the task has succeeded, calls a function that tidies up, and waits: whether there is another task to run."""
+"""Says that the task has succeeded, calls a function that tidies up, and waits: whether there is another task."""
 
 
 def run_shim(directory: str, task: Callable[[AnotherTask], int]) -> int:

@@ -4,7 +4,8 @@
 namespace det::python {
 namespace {
 
-/// What a task calls to become another one: `another(meanwhile) -> bool`. `meanwhile` has failed if it raises.
+/// What a task calls to become another one: `another(meanwhile) -> bool`. `meanwhile` has failed if it
+/// raises.
 constexpr const char* kAnother = "determined.another_task";
 
 PyObject* another_task(PyObject* self, PyObject* meanwhile) {

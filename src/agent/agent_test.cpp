@@ -7,72 +7,15 @@
 
 #include <fstream>
 
-#include "det/agent/test_master.h"
-#include "det/agent/testing.h"
+#include "det/agent/agent_fixture.h"
 
 namespace det::agent {
 namespace {
 
+using testing::Agent;
 using testing::alive;
 using testing::eventually;
 using testing::processes_with;
-
-struct Agent : ::testing::Test {
-  ~Agent() override {
-    stop(SIGKILL);
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(state.path())) {
-      if (entry.path().filename() != "shim.json") continue;
-      const auto shim =
-          json::from_json<ShimState>(json::parse(read_small_file(entry.path()).value()).value()).value();
-      if (process_start_time(shim.pid) == shim.startTime) ::kill(static_cast<pid_t>(shim.pid), SIGKILL);
-    }
-  }
-  void start(bool warm = false) { start_as(warm ? "warm" : nullptr); }
-  void start_as(const char* kind) {
-    const auto url = master.url();
-    pid = ::fork();
-    if (pid != 0) return;
-    if (std::getenv("DET_TEST_VERBOSE") == nullptr) {
-      const int log = ::open((state / "agent.log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-      ::dup2(log, 1);
-      ::dup2(log, 2);
-    }
-    ::execl(DET_AGENT_TEST_PROGRAM, "det-agent-test", "agent", url.c_str(), (state / "agent").c_str(), kind,
-            nullptr);
-    ::_exit(99);
-  }
-  int stop(int signal) {
-    if (pid <= 0) return -1;
-    ::kill(pid, signal);
-    int status = 0;
-    ::waitpid(std::exchange(pid, -1), &status, 0);
-    return status;
-  }
-  api::DesiredAllocation wanted(const std::string& id, const std::string& script,
-                                std::vector<int> slots = {0}) {
-    api::DesiredAllocation a;
-    a.allocation_id = id;
-    a.task_id = "7.x";
-    a.token = "trial-token";
-    a.trial_id = TrialId{12};
-    a.experiment_id = ExperimentId{7};
-    a.run_id = 1;
-    a.size = static_cast<int>(slots.size());
-    a.slot_ids = std::move(slots);
-    a.framework = "pytorch";
-    a.environment["SCRIPT"] = script;
-    return a;
-  }
-  void want(const std::string& id, const std::string& script) { master.want(wanted(id, script)); }
-  bool said(const std::string& words) {
-    return read_small_file(state / "agent.log").value_or("").find(words) != std::string::npos;
-  }
-  bool forgotten(const std::string& id) { return !std::filesystem::exists(state / "agent" / "tasks" / id); }
-
-  testing::TemporaryDirectory state;
-  testing::TestMaster master;
-  pid_t pid = -1;
-};
 
 TEST_F(Agent, RunsAnAllocationAndReportsItsEndWithItsLogs) {
   start();

@@ -74,7 +74,8 @@ class Daemon {
   asio::awaitable<void> take_over(TaskPtr task, api::DesiredAllocation wanted, IdleProcessPtr process);
   asio::awaitable<void> launch(TaskPtr task, int rank, std::string framework);
   asio::awaitable<void> watch(TaskPtr task, int rank, pid_t pid, std::optional<std::int64_t> start_time);
-  asio::awaitable<void> wait_for_end(TaskPtr task, int rank, pid_t pid, std::optional<std::int64_t> start_time);
+  asio::awaitable<void> wait_for_end(TaskPtr task, int rank, pid_t pid,
+                                     std::optional<std::int64_t> start_time);
   std::optional<IdleProcesses::Kind> offered(const std::filesystem::path& directory, pid_t shim);
   asio::awaitable<void> settle(TaskPtr task, int rank);
   asio::awaitable<void> give_up(TaskPtr task, int rank, int code, int signal, std::string reason);

@@ -215,8 +215,8 @@ asio::awaitable<void> Daemon::watch(TaskPtr task, int rank, pid_t pid,
   co_await settle(task, rank);
 }
 
-/// Runs the only rank of `wanted` in a process that has run another task. Where that has ended meanwhile, and its
-/// files with it, the task gets its own.
+/// Runs the only rank of `wanted` in a process that has run another task. Where that has ended meanwhile, and
+/// its files with it, the task gets its own.
 asio::awaitable<void> Daemon::take_over(TaskPtr task, api::DesiredAllocation wanted, IdleProcessPtr process) {
   const int rank = wanted.rank_start;
   if (IdleProcesses::give(process, tasks_.rank(task->id, rank)))
@@ -239,7 +239,8 @@ std::optional<IdleProcesses::Kind> Daemon::offered(const std::filesystem::path& 
   const auto id = directory.parent_path().filename().string();
   const auto rank = static_cast<int>(std::strtol(directory.filename().c_str(), nullptr, 10));
   const auto task = live_.find(id);
-  if (task == live_.end() || task->second->stopping || tasks_.rank(id, rank) != directory) return std::nullopt;
+  if (task == live_.end() || task->second->stopping || tasks_.rank(id, rank) != directory)
+    return std::nullopt;
   const auto process = task->second->running.find(rank);
   const auto remembered = reconciler_->memory().allocations.find(id);
   if (process == task->second->running.end() || process->second.pid() != shim ||

@@ -18,8 +18,8 @@
 
 namespace det::agent {
 
-/// What a process and an allocation must have in common for it to run there: experiment, files, slots, account.
-/// Empty: the allocation gets a process of its own.
+/// What a process and an allocation must have in common for it to run there: experiment, files, slots,
+/// account. Empty: the allocation gets a process of its own.
 std::string reuse_key(const api::DesiredAllocation& allocation);
 
 /// A process whose task has succeeded.

@@ -69,8 +69,8 @@ class Tasks {
   /// definition and the specs of all its ranks, but no tickets. What a crash
   /// left there is deleted first. Requires: no process of it ever began.
   ///
-  /// `root` is where the files are of a process that it takes over, with the model definition in it; empty: it
-  /// gets its own files, where a process that others may take over (reuse_key) keeps them in `reused/`.
+  /// `root` is where the files are of a process that it takes over, with the model definition in it; empty:
+  /// it gets its own files, where a process that others may take over (reuse_key) keeps them in `reused/`.
   Result<void> prepare(const api::DesiredAllocation& allocation, const AgentOptions& options,
                        const Machine& machine, const std::string& cluster_id,
                        const std::filesystem::path& root = {}) const;

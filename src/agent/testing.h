@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -105,6 +106,7 @@ class Rank {
   void start_function(TaskFunction task) {
     spec.command.clear();
     prepare();
+    std::fflush(nullptr);  // What waits to be written is this process's.
     pid = ::fork();
     if (pid == 0) ::_exit(run_shim(directory.path(), std::move(task)));
   }

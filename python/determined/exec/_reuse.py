@@ -17,7 +17,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from determined.tensorboard import _board
@@ -41,11 +42,16 @@ class Beginning:
         atexit.register = self._at_exit  # type: ignore[assignment]
 
     def _at_exit(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """What the trial registers is called at its end; what a library does, at the end of the process."""
-        if self._is_of_trial(sys.modules.get(getattr(function, "__module__", None) or "")):
-            self._exit_functions.append(functools.partial(function, *args, **kwargs))
-        else:
+        """What is registered for the trial is called at its end; what a library registers while it is imported, at the
+        end of the process, because the library stays imported.
+        """
+        frame = sys._getframe(1)
+        while frame.f_back is not None and not self._is_of_trial(frame.f_globals) and not _imports(frame):
+            frame = frame.f_back
+        if _imports(frame):
             self._register(function, *args, **kwargs)
+        else:
+            self._exit_functions.append(functools.partial(function, *args, **kwargs))
         return function
 
     def call_exit_functions(self) -> None:
@@ -70,7 +76,7 @@ class Beginning:
         for path in sorted(set(_files(self.directory)) - set(self._files)):
             _remove(path)
         for name, module in list(sys.modules.items()):
-            if name not in self._modules and self._is_of_trial(module):
+            if name not in self._modules and self._is_of_trial(vars(module)):
                 del sys.modules[name]
         for number, handler in self._signals.items():
             if handler is not None and signal.getsignal(number) is not handler:
@@ -82,15 +88,21 @@ class Beginning:
         gc.collect()
         gc.freeze()  # what is left are libraries: it costs nothing to look at the next trial's objects only
 
-    def _is_of_trial(self, module: Any) -> bool:
-        """Whether a module belongs to the model definition or to this package, and so is imported anew."""
-        name = getattr(module, "__name__", "")
+    def _is_of_trial(self, module: Mapping[str, Any]) -> bool:
+        """Whether a module, given by its names, belongs to the model definition or to this package, and so is imported
+        anew.
+        """
+        name = str(module.get("__name__") or "")
         if name == "__main__" or name.startswith("determined."):
             return True
-        file = getattr(module, "__file__", None)
+        file = module.get("__file__")
         if file is None:  # a package without an __init__.py
-            return any(_is_below(str(path), self.directory) for path in getattr(module, "__path__", ()))
+            return any(_is_below(str(path), self.directory) for path in module.get("__path__") or ())
         return str(file).endswith(".py") and _is_below(str(file), self.directory)  # others cannot be loaded again
+
+
+def _imports(frame: types.FrameType) -> bool:
+    return frame.f_code.co_filename.startswith("<frozen importlib")
 
 
 def _is_below(path: str, directory: str) -> bool:
@@ -123,30 +135,28 @@ def _settings_of_torch() -> Callable[[], None]:
     import torch
 
     backends = torch.backends
-    held = [
-        (torch.set_default_dtype, torch.get_default_dtype()),
-        (torch.set_grad_enabled, torch.is_grad_enabled()),
-        (torch.set_float32_matmul_precision, torch.get_float32_matmul_precision()),
-        (torch.autograd.set_detect_anomaly, torch.is_anomaly_enabled()),
-    ]
-    flags = [
+    dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    precision, anomalies = torch.get_float32_matmul_precision(), torch.is_anomaly_enabled()
+    algorithms = (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled())
+    flags: list[tuple[Any, str]] = [
         (backends.cudnn, "benchmark"),
         (backends.cudnn, "deterministic"),
         (backends.cudnn, "allow_tf32"),
         (backends.cuda.matmul, "allow_tf32"),
     ]
     before = [(place, name, getattr(place, name)) for place, name in flags]
-    algorithms = (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled())
 
     def restore() -> None:
-        for set_to, value in held:
-            set_to(value)
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(grad)
+        torch.set_float32_matmul_precision(precision)
+        torch.autograd.set_detect_anomaly(anomalies)
+        torch.use_deterministic_algorithms(algorithms[0], warn_only=algorithms[1])
+        torch.set_default_device(None)
         for place, name, value in before:
             if getattr(place, name) != value:
                 setattr(place, name, value)
-        torch.use_deterministic_algorithms(algorithms[0], warn_only=algorithms[1])
-        torch.set_default_device(None)
-        if torch.cuda.is_initialized():
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             torch.cuda.empty_cache()
 
     return restore

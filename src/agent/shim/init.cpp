@@ -151,6 +151,7 @@ class Init {
     }
     ::close(options_.output[0]);
     ::close(options_.output[1]);
+    if (options_.channel != nullptr) options_.channel->leave();
     say(options_.socket, Word::TaskEnded, wait_for(task), {});
   }
 
@@ -336,7 +337,7 @@ class Init {
   std::map<std::string, std::string> environment_;
   std::string directory_;
   std::string changes_;  ///< What the startup hook did to both.
-  int stop_ = 0;  ///< SIGTERM came.
+  int stop_ = 0;         ///< SIGTERM came.
 };
 
 }  // namespace

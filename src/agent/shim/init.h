@@ -26,9 +26,9 @@ struct InitOptions {
   Isolation& isolation;
   const TaskFunction& task;
   const std::vector<struct sigaction>&
-      dispositions;  ///< For `task`: what its runtime had set up, by signal number.
-  int socket;        ///< To the shim.
-  int output[2];     ///< What becomes the task's stdout and stderr.
+      dispositions;      ///< For `task`: what its runtime had set up, by signal number.
+  int socket;            ///< To the shim.
+  int output[2];         ///< What becomes the task's stdout and stderr.
   TaskChannel* channel;  ///< Where this process may run other tasks; else null.
 };
 

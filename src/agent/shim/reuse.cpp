@@ -66,6 +66,10 @@ int with_address(const std::filesystem::path& path, F use) {
 }  // namespace
 
 TaskChannel::~TaskChannel() {
+  leave();
+}
+
+void TaskChannel::leave() {
   close_at(shim_);
   close_at(task_);
   close_at(paper_);

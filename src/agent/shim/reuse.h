@@ -11,8 +11,8 @@
 ///
 ///     agent ──(socket of the state directory)── shim ──(channel)── task
 ///
-/// When a task has succeeded, its process says so on the channel. The shim writes the exit down and offers the
-/// process to the agent, which answers with the directory of another task, or closes the connection.
+/// When a task has succeeded, its process says so on the channel. The shim writes the exit down and offers
+/// the process to the agent, which answers with the directory of another task, or closes the connection.
 namespace det::agent {
 
 /// What a process needs to become that of another task.
@@ -42,6 +42,9 @@ class TaskChannel {
   /// The process shall end, and run its exit functions first.
   void dismiss();
 
+  /// In a process that is neither: it must not hold the ends open.
+  void leave();
+
   // In the task's process.
   void in_task();
   /// Says that the task is done, calls `meanwhile` and waits for another one. Nothing: the process shall end.
@@ -49,7 +52,8 @@ class TaskChannel {
 
  private:
   int shim_ = -1, task_ = -1;
-  int paper_ = -1;  ///< A file in memory that holds what is given: an environment can be larger than a packet.
+  int paper_ =
+      -1;  ///< A file in memory that holds what is given: an environment can be larger than a packet.
 };
 
 /// The name of the agent's socket in its state directory.

@@ -38,7 +38,8 @@ constexpr int kSayTries = 60;
 constexpr std::int64_t kLastWords = kSecond;  // How long a task that is ended by force may say where it is.
 constexpr std::int64_t kLeaseMargin = kSecond / 2;  // The agent, if it lives, comes first.
 constexpr std::int64_t kLeaseLook = 5 * kSecond;    // While nobody asks for a lease.
-constexpr std::int64_t kFarewell = 5 * kSecond;     // For the exit functions of a process that ran several tasks.
+constexpr std::int64_t kFarewell =
+    5 * kSecond;  // For the exit functions of a process that ran several tasks.
 constexpr const char* kForced = "did not exit within its grace period and was killed";
 constexpr const char* kLapsed = "stopped because the agent could not reach the master";
 
@@ -82,7 +83,12 @@ class Shim {
       ::close(outputs[0]);
       ::close(errors[0]);
       ::close(signals_);
-      run_init(InitOptions{spec_, isolation, task, dispositions, sockets[1], {outputs[1], errors[1]},
+      run_init(InitOptions{spec_,
+                           isolation,
+                           task,
+                           dispositions,
+                           sockets[1],
+                           {outputs[1], errors[1]},
                            reusable ? &channel_ : nullptr});
     }
     if (init_ < 0) {
@@ -100,7 +106,7 @@ class Shim {
     do {
       watch_lease();
       supervise();
-    } while (succeeded() && finish(0, {}) == 0 && take_another());
+    } while (done_ && finish(0, {}) == 0 && take_another());
     if (!init_reaped_) {  // Else its number may be another's by now.
       ::kill(init_, SIGKILL);
       ::waitpid(init_, &init_status_, 0);
@@ -190,11 +196,6 @@ class Shim {
     }
   }
 
-  /// Whether the task is done and its process waits: what ended otherwise, or was asked to, runs no other task.
-  bool succeeded() const {
-    return done_ && !ended_ && !init_reaped_ && !stop_asked_ && !lapsed_ && forced_ == nullptr;
-  }
-
   void lock_root() {
     const int root = ::open(spec_.reuse_root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root >= 0) ::flock(root, LOCK_SH);  // Until all that hold it have ended.
@@ -203,7 +204,8 @@ class Shim {
   /// The exit is written: another task for the process, or its end.
   bool take_another() {
     written_ = true;
-    const auto next = ask_for_another();
+    const bool may = !ended_ && !init_reaped_ && !stop_asked_ && !lapsed_ && forced_ == nullptr;
+    const auto next = may ? ask_for_another() : std::nullopt;
     if (!next || !take_ticket(*next)) {
       channel_.dismiss();
       linger(-1, kFarewell);
@@ -244,8 +246,8 @@ class Shim {
     return answer->directory;
   }
 
-  /// Waits beside the process until it has ended or shall (false), or the agent says something (true). What the
-  /// process writes meanwhile belongs to no task.
+  /// Waits beside the process until it has ended or shall (false), or the agent says something (true). What
+  /// the process writes meanwhile belongs to no task.
   bool linger(int agent, std::int64_t longest = -1) {
     const auto until = microseconds(CLOCK_MONOTONIC) + longest;
     pollfd polls[5] = {{agent, POLLIN, 0},

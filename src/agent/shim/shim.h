@@ -48,15 +48,16 @@ struct ShimSpec {
   double stall_seconds = 10;  ///< A full spool holds the task up for so long, then drops.
   std::int64_t spool_bytes_max = 64 << 20;  ///< For each of stdout and stderr.
   std::int64_t uid = -1, gid = -1;          ///< What hook and task run as; below 0: as the shim does.
-  std::string reuse;  ///< What a task must have in common with this one to run in its process; empty: none may.
+  std::string
+      reuse;  ///< What a task must have in common with this one to run in its process; empty: none may.
   std::string reuse_socket;  ///< With `reuse`: the agent's, for shims whose task has succeeded (reuse.h).
   std::string reuse_root;    ///< With `reuse`: the directory of the process's files, locked while it lives.
 };
 BOOST_DESCRIBE_STRUCT(ShimSpec, (),
                       (command, environment, working_directory, startup_hook, hook_python, hook_packages,
                        shared_directory, isolation, hide, show, limits, cgroup, memory_bytes_max, pids_max,
-                       lease, grace_seconds, drain_seconds, stall_seconds, spool_bytes_max, uid, gid, reuse, reuse_socket,
-                       reuse_root))
+                       lease, grace_seconds, drain_seconds, stall_seconds, spool_bytes_max, uid, gid, reuse,
+                       reuse_socket, reuse_root))
 
 /// `lease` of the state directory: until when this machine may run what it runs.
 struct ShimLease {
@@ -96,9 +97,10 @@ BOOST_DESCRIBE_STRUCT(ShimExit, (), (code, signal, reason, time, lapsed))
 /// Whether process `pid` has a handler for `signal`; false where that cannot be told.
 bool catches(std::int64_t pid, int signal);
 
-/// In `task`: says that the task has succeeded, its output flushed, calls `meanwhile`, which tidies up, and waits. True:
-/// environment and working directory are now those of another task, which this process shall run; the exit of the former
-/// is written. False: this process runs no other task, and returns its status; so it is where `meanwhile` returns false.
+/// In `task`: says that the task has succeeded, its output flushed, calls `meanwhile`, which tidies up, and
+/// waits. True: environment and working directory are now those of another task, which this process shall
+/// run; the exit of the former is written. False: this process runs no other task, and returns its status; so
+/// it is where `meanwhile` returns false.
 using AnotherTask = std::function<bool(const std::function<bool()>& meanwhile)>;
 using TaskFunction = std::function<int(const AnotherTask&)>;
 

@@ -264,8 +264,9 @@ void add_report_routes(http::Router& router, Services& s) {
         if (!done) co_return tl::unexpected(done.error());
         co_return operations_of(s, id);
       },
-      Doc{.summary = "Report that a trial has completed its searcher operation; the answer has what is known of the "
-                     "next",
+      Doc{.summary =
+              "Report that a trial has completed its searcher operation; the answer has what is known of the "
+              "next",
           .tag = tag,
           .errors = {ErrorCode::Gone}});
   router.add<MetricsRequest, Empty>(

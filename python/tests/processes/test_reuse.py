@@ -1,0 +1,320 @@
+"""A process that runs several trials of an experiment: each finds what the first one found."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import pathlib
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from small_master import SmallMaster
+from test_exec import environment
+from warm_worker import Ended, WarmWorker
+
+from determined.exec import _reuse, _warm_script
+
+pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
+
+TESTS = pathlib.Path(__file__).parents[1]
+MODEL = """
+import os
+import torch
+import helper
+from trials import EverythingTrial
+helper.count += 1
+print(os.getpid(), "helper", helper.count, "rate", os.environ["COLOUR"], os.listdir("."))
+open("left.txt", "w").close()
+torch.set_default_dtype(torch.float32)
+AT_IMPORT = torch.rand(3).tolist()
+class MyTrial(EverythingTrial):
+    pass
+"""
+SCRIPT = """
+import atexit, os, signal, sys, threading
+import torch
+import helper
+helper.count += 1
+print(os.getpid(), "helper", helper.count, "argv", sys.argv[1:], os.environ["COLOUR"], sorted(os.listdir(".")))
+print(torch.get_default_dtype(), signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, hasattr(sys, "leaked"))
+os.makedirs("results/deep", exist_ok=True)
+open("results/deep/model.bin", "w").write("x")
+torch.set_default_dtype(torch.float64)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+atexit.register(print, "bye")
+atexit.register(lambda: print("exit function of", os.environ["COLOUR"]))
+WHAT = os.environ.get("WHAT", "")
+if WHAT == "fails":
+    raise RuntimeError("on purpose")
+if WHAT == "changes":
+    open("helper.py", "a").write("\\n# changed")
+if WHAT == "thread":
+    threading.Thread(target=lambda: threading.Event().wait(0.3)).start()
+"""
+
+
+class Agent:
+    """Hands tasks to one process, as an agent does: the socket to which a shim offers it."""
+
+    def __init__(self, place: pathlib.Path) -> None:
+        self.path = place / "reuse.sock"
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(str(self.path))
+        self.listener.listen()
+        self.idle: socket.socket | None = None
+
+    def offered(self, task: pathlib.Path, seconds: float = 60.0) -> bool:
+        """Whether the process of the task, when that has ended, waits for another one."""
+        self.listener.settimeout(seconds)
+        try:
+            self.idle, _ = self.listener.accept()
+        except TimeoutError:
+            return False
+        return bool(json.loads(self.idle.recv(1 << 16))["directory"] == str(task))
+
+    def give(self, task: pathlib.Path) -> None:
+        assert self.idle is not None
+        self.idle.send(json.dumps({"directory": str(task)}).encode())
+        self.idle.close()
+
+    def close(self) -> None:
+        if self.idle is not None:
+            self.idle.close()
+        self.listener.close()
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[WarmWorker]:
+    it = WarmWorker()
+    yield it
+    it.close()
+
+
+@pytest.fixture
+def agent(tmp_path: pathlib.Path) -> Iterator[Agent]:
+    it = Agent(tmp_path)
+    yield it
+    it.close()
+
+
+@pytest.fixture
+def place(tmp_path: pathlib.Path) -> pathlib.Path:
+    (tmp_path / "definition").mkdir()
+    (tmp_path / "definition" / "helper.py").write_text("count = 0\n")
+    (tmp_path / "definition" / "train.py").write_text(SCRIPT)
+    (tmp_path / "definition" / "model_def.py").write_text(MODEL)
+    return tmp_path
+
+
+def prepare(place: pathlib.Path, agent: Agent, master: SmallMaster, name: str, **more: Any) -> pathlib.Path:
+    """The directory of a task that may run in a process with others."""
+    config = {"reuse": True, "entrypoint": more.pop("entrypoint", "python3 train.py now")}
+    values = environment(master, place, config=config)
+    values = {key: value for key, value in values.items() if not key.startswith(_warm_script.READ_AT_START)}
+    values |= {key: value for key, value in os.environ.items() if key.startswith(_warm_script.READ_AT_START)}
+    values |= {"PYTHONHASHSEED": "0", "PYTHONPATH": str(TESTS), "COLOUR": name} | more
+    task = place / name
+    task.mkdir()
+    spec = {
+        "command": [],
+        "environment": values,
+        "working_directory": values["DET_WORKDIR"],
+        "reuse": "key",
+        "reuse_socket": str(agent.path),
+        "reuse_root": str(place / "definition"),
+    }
+    (task / "spec.json").write_text(json.dumps(spec))
+    (task / "start").touch()
+    return task
+
+
+def run_both(worker: WarmWorker, agent: Agent, place: pathlib.Path, **more: Any) -> tuple[Ended, Ended]:
+    """Runs one task, and another in its process."""
+    masters = SmallMaster([9, 16]), SmallMaster([9, 16])
+    first = prepare(place, agent, masters[0], "one", **more)
+    second = prepare(place, agent, masters[1], "two", **more)
+    worker.ask({"directory": str(first)})
+    assert agent.offered(first), worker.wait(first)
+    agent.give(second)
+    ended = worker.wait(first), worker.wait(second)
+    for master in masters:
+        master.close()
+    assert masters[0].numbers() == masters[1].numbers()
+    return ended
+
+
+def test_a_second_script_finds_what_the_first_one_found(worker: WarmWorker, agent: Agent, place: pathlib.Path) -> None:
+    first, second = run_both(worker, agent, place)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert first.stdout.splitlines()[0].split()[0] == second.stdout.splitlines()[0].split()[0], "one process"
+    assert second.stdout == first.stdout.replace("'one'", "'two'").replace(" one ", " two ").replace("of one", "of two")
+    assert "helper 1 argv ['now'] two" in second.stdout
+    assert "torch.float32 True False" in second.stdout
+    assert second.stdout.endswith("exit function of two\nbye\n")
+    assert "results" not in second.stdout
+
+
+def test_a_second_trial_class_trains_with_the_same_numbers(
+    worker: WarmWorker, agent: Agent, place: pathlib.Path
+) -> None:
+    first, second = run_both(worker, agent, place, entrypoint="model_def:MyTrial")
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert "helper 1 rate two" in second.stdout
+    assert "left.txt" not in second.stdout
+    assert first.stdout.split()[0] == second.stdout.split()[0]
+
+
+@pytest.mark.parametrize("what", ["fails", "changes", "thread"])
+def test_what_cannot_be_taken_back_ends_the_process(
+    what: str, worker: WarmWorker, agent: Agent, place: pathlib.Path
+) -> None:
+    master = SmallMaster([9, 16])
+    task = prepare(place, agent, master, "one", WHAT=what)
+    worker.ask({"directory": str(task)})
+    ended = worker.wait(task)
+    assert ended.returncode == (1 if what == "fails" else 0), ended.stderr
+    assert "exit function of one\nbye\n" in ended.stdout
+    assert not agent.offered(task, 0.3)
+    master.close()
+
+
+def test_without_the_setting_a_process_runs_one_trial(worker: WarmWorker, agent: Agent, place: pathlib.Path) -> None:
+    master = SmallMaster([9, 16])
+    task = prepare(place, agent, master, "one")
+    spec = json.loads((task / "spec.json").read_text())
+    config = json.loads(spec["environment"]["DET_EXPERIMENT_CONFIG"])
+    spec["environment"]["DET_EXPERIMENT_CONFIG"] = json.dumps({**config, "reuse": False})
+    (task / "spec.json").write_text(json.dumps(spec))
+    worker.ask({"directory": str(task)})
+    assert worker.wait(task).returncode == 0
+    assert not agent.offered(task, 0.3)
+    master.close()
+
+
+@pytest.fixture
+def beginning(tmp_path: pathlib.Path) -> Iterator[_reuse.Beginning]:
+    register = atexit.register
+    (tmp_path / "kept.txt").write_text("kept")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "module.py").write_text("value = 1\n")
+    it = _reuse.Beginning(str(tmp_path))
+    yield it
+    atexit.register = register
+
+
+def test_new_files_are_removed_and_old_ones_kept(beginning: _reuse.Beginning) -> None:
+    place = pathlib.Path(beginning.directory)
+    (place / "package" / "new").mkdir()
+    (place / "package" / "new" / "deep.txt").write_text("new")
+    (place / "link").symlink_to(place / "kept.txt")
+    assert beginning.can_return()
+    beginning.bring_back()
+    assert sorted(str(path.relative_to(place)) for path in place.rglob("*")) == [
+        "kept.txt",
+        "package",
+        "package/module.py",
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda place: (place / "kept.txt").unlink(),
+        lambda place: (place / "kept.txt").write_text("longer than it was"),
+        lambda place: os.utime(place / "kept.txt", ns=(1, 1)),
+        lambda place: (place / "package" / "module.py").rename(place / "module.py"),
+        lambda place: (place / "kept.txt").chmod(0o400),
+    ],
+)
+def test_files_of_the_definition_that_changed_cannot_be_brought_back(change: Any, beginning: _reuse.Beginning) -> None:
+    change(pathlib.Path(beginning.directory))
+    assert not beginning.can_return()
+
+
+def test_modules_of_the_definition_are_imported_anew_and_libraries_are_kept(
+    beginning: _reuse.Beginning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(beginning.directory)
+    sys.modules.pop("this", None)
+    import this  # noqa: F401
+
+    import package.module  # type: ignore[import-not-found]
+
+    package.module.value = 2
+    beginning.bring_back()
+    assert "package.module" not in sys.modules
+    assert "package" not in sys.modules
+    assert "this" in sys.modules
+    import package.module as again
+
+    assert again.value == 1
+    del sys.modules["package.module"], sys.modules["package"]
+
+
+def test_signals_and_settings_are_set_back(beginning: _reuse.Beginning) -> None:
+    before = signal.getsignal(signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    torch.set_grad_enabled(False)
+    torch.set_default_device("meta")
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.benchmark = True
+    sys.stdout, printed = sys.stderr, sys.stdout
+    beginning.bring_back()
+    sys.stdout = printed
+    assert signal.getsignal(signal.SIGUSR1) == before
+    assert torch.is_grad_enabled()
+    assert torch.zeros(1).device.type == "cpu"
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert not torch.backends.cudnn.benchmark
+
+
+def test_exit_functions_of_the_trial_are_called_at_its_end_and_those_of_libraries_later(
+    beginning: _reuse.Beginning, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[str] = []
+    monkeypatch.setattr(sys, "called", called, raising=False)
+    library = tmp_path_factory.mktemp("site")
+    (library / "a_library.py").write_text(
+        "import atexit, sys\n"
+        "atexit.register(sys.called.append, 'import of the library')\n"
+        "def begin():\n    atexit.register(sys.called.append, 'run of the library')\n"
+    )
+    (pathlib.Path(beginning.directory) / "a_definition.py").write_text(
+        "import atexit, sys, a_library\n"
+        "a_library.begin()\n"
+        "@atexit.register\ndef last():\n    sys.called.append('definition')\n"
+        "def fails():\n    raise OSError('not called in vain')\n"
+        "atexit.register(fails)\n"
+    )
+    monkeypatch.syspath_prepend(str(library))
+    monkeypatch.syspath_prepend(beginning.directory)
+    import a_definition  # type: ignore[import-not-found]
+
+    assert callable(a_definition.last)
+    beginning.call_exit_functions()
+    assert called == ["definition", "run of the library"]
+    beginning.call_exit_functions()
+    assert len(called) == 2
+    atexit.unregister(called.append)
+    del sys.modules["a_definition"], sys.modules["a_library"]
+
+
+def test_a_thread_that_is_no_daemon_is_waited_for_by_the_end_of_the_process(beginning: _reuse.Beginning) -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    assert not beginning.can_return()
+    stop.set()
+    thread.join()
+    assert beginning.can_return()
+    daemon = threading.Thread(target=time.sleep, args=(0.5,), daemon=True)
+    daemon.start()
+    assert beginning.can_return()
