@@ -219,6 +219,7 @@ asio::awaitable<void> Daemon::watch(TaskPtr task, int rank, pid_t pid,
 /// its files with it, the task gets its own.
 asio::awaitable<void> Daemon::take_over(TaskPtr task, api::DesiredAllocation wanted, IdleProcessPtr process) {
   const int rank = wanted.rank_start;
+  logging::info("starting {} in process {}, which has run another trial", task->id, process->shim.pid());
   if (IdleProcesses::give(process, tasks_.rank(task->id, rank)))
     co_await wait_for_end(task, rank, process->shim.pid(), process->start_time);
   if (task->stopping || tasks_.look(task->id, rank).state != FoundRank::State::Waiting)

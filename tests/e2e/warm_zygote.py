@@ -118,7 +118,7 @@ def _serve(request, descriptors, runtime, warm):
     os.chdir(request["directory"])
     sys.path.insert(0, request["directory"])
     os.environ.update(request["environment"])
-    warm._STARTED_WITH = dict(os.environ)
+    warm._STARTED_WITH = {**warm._STARTED_WITH, **request["environment"]}  # before it was warmed up
     warm._OWN_DIRECTORY = request["directory"]
     try:
         warm.serve(socket.socket(fileno=_AGENT), runtime.run_shim)

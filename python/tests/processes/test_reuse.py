@@ -261,19 +261,20 @@ def test_modules_of_the_definition_are_imported_anew_and_libraries_are_kept(
 
 def test_signals_and_settings_are_set_back(beginning: _reuse.Beginning) -> None:
     before = signal.getsignal(signal.SIGUSR1)
+    deterministic, benchmark = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     torch.set_grad_enabled(False)
     torch.set_default_device("meta")
-    torch.use_deterministic_algorithms(True)
-    torch.backends.cudnn.benchmark = True
+    torch.use_deterministic_algorithms(not deterministic)
+    torch.backends.cudnn.benchmark = not benchmark
     sys.stdout, printed = sys.stderr, sys.stdout
     beginning.bring_back()
     sys.stdout = printed
     assert signal.getsignal(signal.SIGUSR1) == before
     assert torch.is_grad_enabled()
     assert torch.zeros(1).device.type == "cpu"
-    assert not torch.are_deterministic_algorithms_enabled()
-    assert not torch.backends.cudnn.benchmark
+    assert torch.are_deterministic_algorithms_enabled() == deterministic
+    assert torch.backends.cudnn.benchmark == benchmark
 
 
 def test_exit_functions_of_the_trial_are_called_at_its_end_and_those_of_libraries_later(
