@@ -3,8 +3,9 @@
 A trial computes one number from one hyperparameter, so the time is the framework's. The frameworks promise different
 things:
 
-- here, a trial is a process of its own on its own slot, forked from one that has imported PyTorch. Each validation is
-  durable before the trial continues, logs are kept, and everything survives `kill -9`;
+- here, a trial is a process of its own on its own slot, forked from one that has imported PyTorch, or with `reuse: true`
+  one process a slot for many trials. Each validation is durable before the trial continues, logs are kept, and
+  everything survives `kill -9`;
 - Ray Tune runs a trial as an actor: a new process per trial, or with `reuse` one process for many trials;
 - Optuna calls a function in its own process, without isolation. Only its storage survives; it is measured in memory and
   in SQLite, which is the closer comparison.
@@ -92,7 +93,7 @@ def show(name: str, trials: int, seconds: float, best: float) -> None:
     )
 
 
-def ours(trials: int, at_once: int) -> None:
+def ours(trials: int, at_once: int, reuse: str) -> None:
     searcher = (
         f"{{name: random, metric: loss, max_trials: {trials}, max_concurrent_trials: {at_once},"
         " max_length: {batches: 1}}"
@@ -103,7 +104,7 @@ def ours(trials: int, at_once: int) -> None:
         server.wait_until_over(warming)
         time.sleep(3)
         begin = time.monotonic()
-        experiment = server.submit(point, searcher=searcher)
+        experiment = server.submit(point, searcher=searcher, reuse=reuse)
         while (state := server.state(experiment)) not in ("STATE_COMPLETED", "STATE_ERROR", "STATE_CANCELED"):
             if time.monotonic() - begin > 1800:
                 sys.exit("this platform: still running after 30 minutes")
@@ -115,7 +116,8 @@ def ours(trials: int, at_once: int) -> None:
         if len(best) != trials or any(t["state"] != "STATE_COMPLETED" for t in best):
             sys.exit(f"{len(best)} trials: {sorted({t['state'] for t in best})}")
         losses = [t["bestValidation"]["metrics"]["avgMetrics"]["loss"] for t in best]
-    show("this platform", trials, seconds, min(losses))
+    name = "this platform, processes reused" if reuse == "true" else "this platform, a process per trial"
+    show(name, trials, seconds, min(losses))
 
 
 def main() -> None:
@@ -123,7 +125,8 @@ def main() -> None:
     at_once = int(sys.argv[2]) if len(sys.argv) > 2 else os.cpu_count() or 1
     home = pathlib.Path.home() / ".cache" / "det-bench" / "venv" / "bin" / "python"
     python = sys.argv[3] if len(sys.argv) > 3 else str(home)
-    ours(trials, at_once)
+    for reuse in ("false", "true"):
+        ours(trials, at_once, reuse)
     if not pathlib.Path(python).exists():
         sys.exit(f"skipped Ray and Optuna: {python} does not exist; install them as the head of this file says")
     other(python, "Optuna, in memory", OPTUNA, trials, at_once, "memory")

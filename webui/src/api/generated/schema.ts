@@ -3506,7 +3506,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Report that a trial has completed its searcher operation */
+        /** Report that a trial has completed its searcher operation; the answer has what is known of the next */
         readonly post: operations["postTrialsTrialIdSearcherCompletedOperation"];
         readonly delete?: never;
         readonly options?: never;
@@ -4564,6 +4564,7 @@ export interface components {
             readonly graceSeconds: number;
             readonly runAs?: components["schemas"]["AgentUserGroup"];
             readonly workDir: string;
+            readonly reuse: boolean;
         };
         readonly Device: {
             readonly id: number;
@@ -21805,7 +21806,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": components["schemas"]["Empty"];
+                    readonly "application/json": components["schemas"]["OperationReply"];
                 };
             };
             /** @description InvalidArgument */

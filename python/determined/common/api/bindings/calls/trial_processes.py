@@ -20,6 +20,7 @@ from determined.common.api.bindings.messages.trial_processes import (
     v1AllocationWaitingRequest,
     v1BeginCheckpointRequest,
     v1CompleteSearcherOperationRequest,
+    v1CompleteSearcherOperationResponse,
     v1GetAllocationWishResponse,
     v1GetBestSearcherValidationMetricResponse,
     v1GetRendezvousAddressesResponse,
@@ -249,9 +250,13 @@ def post_PostTrialRunnerMetadata(session: Session, *, trialId: int, body: v1Tria
     session.post(f"/api/v1/trials/{trialId}/runner/metadata", body=body.to_json(omit_unset=True))
 
 
-def post_CompleteSearcherOperation(session: Session, *, trialId: int, body: v1CompleteSearcherOperationRequest) -> None:
-    """Report that a trial has completed its searcher operation."""
-    session.post(f"/api/v1/trials/{trialId}/searcher/completed_operation", body=body.to_json(omit_unset=True))
+def post_CompleteSearcherOperation(
+    session: Session, *, trialId: int, body: v1CompleteSearcherOperationRequest
+) -> v1CompleteSearcherOperationResponse:
+    """Report that a trial has completed its searcher operation; the answer has what is known of the next."""
+    return v1CompleteSearcherOperationResponse.from_json(
+        session.post(f"/api/v1/trials/{trialId}/searcher/completed_operation", body=body.to_json(omit_unset=True))
+    )
 
 
 def get_GetSearcherOperation(

@@ -45,6 +45,7 @@ class v1DesiredAllocation(Message):
     kill: bool
     graceSeconds: float
     workDir: str
+    reuse: bool
     runAs: v1AgentUserGroup | None = None
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "v1AllocationWaitingRequest",
     "v1BeginCheckpointRequest",
     "v1CompleteSearcherOperationRequest",
+    "v1CompleteSearcherOperationResponse",
     "v1CompletedOp",
     "v1GetAllocationWishResponse",
     "v1GetBestSearcherValidationMetricResponse",
@@ -90,6 +91,12 @@ class v1CompleteSearcherOperationRequest(Message):
     op: v1CompletedOp
     searcherMetric: float
     trialId: int | None = None
+
+
+class v1CompleteSearcherOperationResponse(Message):
+    operations: list[v1OperationItem]
+    closed: bool
+    unit: str
 
 
 class v1CompletedOp(Message):
