@@ -248,7 +248,7 @@ std::optional<IdleProcesses::Kind> Daemon::offered(const std::filesystem::path& 
       remembered == reconciler_->memory().allocations.end())
     return std::nullopt;
   const auto spec = tasks_.spec(id, rank);
-  if (spec.reuse.empty() || tasks_.look(id, rank).state != FoundRank::State::Ended) return std::nullopt;
+  if (spec.reuse.empty() || !std::filesystem::exists(directory / "exit.json")) return std::nullopt;
   process->second.let_go();  // watch() reads how the task ended.
   return IdleProcesses::Kind{spec.reuse, remembered->second.slot_ids, spec.reuse_root};
 }

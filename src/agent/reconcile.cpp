@@ -193,8 +193,7 @@ Remembered* Reconciler::find(const std::string& id) {
 Actions Reconciler::running(const std::string& id) {
   auto* entry = find(id);
   if (entry == nullptr || entry->running) return {};
-  entry->running = true;
-  ++memory_revision_;
+  entry->running = true;  // After a crash, the files of its ranks say so.
   ++report_revision_;
   return {};
 }
@@ -224,8 +223,7 @@ Actions Reconciler::exited(const std::string& id, const api::RankExit& exit, Tim
 Actions Reconciler::logs_shipped(const std::string& id) {
   auto* entry = find(id);
   if (entry == nullptr || entry->shipped || !entry->ended()) return {};
-  entry->shipped = true;
-  ++memory_revision_;
+  entry->shipped = true;  // After a crash it is said again: no line is stored twice.
   ++report_revision_;
   return {};
 }

@@ -396,7 +396,7 @@ class Shim {
       // Whoever sees exit.json takes what the streams hold for all that there will be.
       bool said = true;
       for (auto& stream : streams_) said = stream.finish() && said;
-      if ((said || i >= kSayTries) && !replace_file(directory_ / "exit.json", text, true)) return 0;
+      if ((said || i >= kSayTries) && !replace_file(directory_ / "exit.json", text, false)) return 0;
       const timespec pause{1, 0};
       ::nanosleep(&pause, nullptr);
     }
@@ -469,7 +469,7 @@ int run_shim(const std::filesystem::path& given, TaskFunction task) {
     exit.code = kFailed;
     exit.reason = spec.error().message();
     exit.time = Time{microseconds(CLOCK_REALTIME)};
-    return replace_file(directory / "exit.json", json::serialize(json::to_json(exit)), true) ? kFailed : 0;
+    return replace_file(directory / "exit.json", json::serialize(json::to_json(exit)), false) ? kFailed : 0;
   }
   return shim.run(task, dispositions);
 }
