@@ -75,8 +75,8 @@ class Beginning:
         """Makes the process what it was at the beginning, for the next trial. Requires: ``can_return()``."""
         for path in sorted(set(_files(self.directory)) - set(self._files)):
             _remove(path)
-        for name, module in list(sys.modules.items()):
-            if name not in self._modules and self._is_of_trial(vars(module)):
+        for name in set(sys.modules) - self._modules:
+            if self._is_of_trial(vars(sys.modules[name])):
                 del sys.modules[name]
         for number, handler in self._signals.items():
             if handler is not None and signal.getsignal(number) is not handler:

@@ -37,7 +37,7 @@ def main(worker: Mapping[str, str] | None = None) -> int:
 
     ``worker`` is the environment of the warm worker of which this process is a fork.
     """
-    _output.set_up(debug=util.debug_mode())
+    _output.write_lines()
     faulthandler.register(
         signal.SIGUSR2, file=sys.stderr, all_threads=True
     )  # sent before a kill, to see where the trial hangs
@@ -54,6 +54,7 @@ def main(worker: Mapping[str, str] | None = None) -> int:
         return 1
     if (command := _script.command_of(os.environ)) is not None:
         return _script.run(command, os.environ, worker, programs)
+    _output.set_up(debug=util.debug_mode())
     try:
         from determined import _runtime
     except ImportError as error:
