@@ -71,13 +71,13 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
       co_await give_up(task, rank, 1, 0, "cannot start the task: " + prepared.error().message());
     } else if (task->stopping) {
       co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "stopped before it started");
+    } else if (idle) {
+      used = true;
+      coroutines_.spawn(take_over(task, wanted, idle));
     } else {
       auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
       const auto laid = co_await on_pool(pool_, std::move(work));
-      used = laid.has_value();
-      if (laid && idle)
-        coroutines_.spawn(take_over(task, wanted, idle));
-      else if (laid)
+      if (laid)
         co_await launch(task, rank, wanted.framework);
       else
         co_await give_up(task, rank, 1, 0, "cannot start the task: " + laid.error().message());
@@ -101,7 +101,9 @@ asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocati
       auto options = options_;
       options.leader_url = client_.url().text();
       auto work = [this, wanted, cluster, options = std::move(options), root] {
-        return tasks_.prepare(wanted, options, machine_, cluster, root);
+        const auto prepared = tasks_.prepare(wanted, options, machine_, cluster, root);
+        if (!prepared || root.empty()) return prepared;
+        return tasks_.lay_ticket(wanted.allocation_id, wanted.rank_start);  // Nothing has to be waited for.
       };
       result = co_await on_pool(pool_, std::move(work));
       if (result) co_return result;

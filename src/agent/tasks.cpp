@@ -75,6 +75,7 @@ Result<void> Tasks::open() {
     return failed_precondition(
         "another agent uses the directory {}; stop that agent, or give this one another directory with --dir",
         state_dir_.string());
+  spare_.clear();
   return {};
 }
 
@@ -124,6 +125,7 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
                             const fs::path& taken_over) const {
   std::error_code error;
   fs::remove_all(allocation(a.allocation_id), error);
+  if (a.ranks() == 1) spare_.take(allocation(a.allocation_id), std::to_string(a.rank_start));
   const auto key = reuse_key(a);
   const auto directory = !taken_over.empty() ? taken_over
                          : key.empty()       ? allocation(a.allocation_id)
@@ -292,16 +294,20 @@ Result<void> Tasks::remove(const std::string& id) const {
   const auto directory = allocation(id);
   std::error_code error;
   std::vector<fs::path> roots;
+  bool running = false;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     const auto shim = read_json<ShimState>(entry.path() / "shim.json");
     const auto spec = read_json<ShimSpec>(entry.path() / "spec.json");
     if (spec && !spec->reuse_root.empty()) roots.push_back(spec->reuse_root);
+    const bool ended = fs::exists(entry.path() / "exit.json", error);
+    running = running || !ended;
     // A process that may be reused has nothing to do with a task that has ended.
-    if (!shim || (!roots.empty() && fs::exists(entry.path() / "exit.json", error))) continue;
+    if (!shim || (!roots.empty() && ended)) continue;
     kill_process(shim->pid, shim->startTime);
     for (const auto& path : shim->groups) end_cgroup(path);
   }
   for (const auto& root : roots) remove_root(root);
+  if (!running && spare_.keep(directory)) return {};
   fs::remove_all(directory, error);
   if (error) return fail(ErrorCode::Unavailable, "cannot delete {}: {}", directory.string(), error.message());
   return {};

@@ -10,6 +10,7 @@
 #include "det/agent/prepare/environment.h"
 #include "det/agent/reconcile.h"
 #include "det/agent/shim/shim.h"
+#include "det/agent/spare.h"
 #include "det/base/error.h"
 
 namespace det::agent {
@@ -35,10 +36,11 @@ struct FoundRank {
 ///     lock, agent.json, boot, token, lease, worker-<framework>.log
 ///     models/<digest>.tar.gz
 ///     tasks/<allocation>/work, logs.json, <rank>/…
-///     reused/<random>/work, reuse.sock
+///     reused/<random>/work, reuse.sock, spare/<number>
 class Tasks {
  public:
-  explicit Tasks(std::filesystem::path state_dir) : state_dir_(std::move(state_dir)) {}
+  explicit Tasks(std::filesystem::path state_dir)
+      : state_dir_(std::move(state_dir)), spare_(state_dir_ / "spare") {}
 
   /// Makes the directory and locks it against a second agent; held until the
   /// process ends. Fails with a sentence for the person who started it.
@@ -98,6 +100,7 @@ class Tasks {
 
  private:
   std::filesystem::path state_dir_;
+  mutable SpareDirectories spare_;
   int lock_ = -1;
 };
 

@@ -67,7 +67,8 @@ def storage_place(config: Mapping[str, Any]) -> pathlib.Path | Bucket | None:
 
 
 class Board:
-    """Writes the chief's metrics as scalars, and stores a copy of all event files with the checkpoints.
+    """Writes the chief's metrics as scalars, and stores a copy of all event files with the checkpoints. Where that is a
+    file system, the file of the metrics is written there at once.
 
     A failed copy is logged once and does not end the trial. A board that is ``apart`` has a directory of its own in
     place of :func:`get_base_path`, so that a thread of its own can write to it; with ``directory``, that is where the
@@ -128,6 +129,9 @@ class Board:
         self.copy()
 
     def _new_file(self) -> EventFile:
+        if self._target is not None and not self._keeps:  # what others write is copied there
+            os.makedirs(self._target, exist_ok=True)
+            return EventFile(self._target, "profiler" if self._apart else "determined")
         if not self._apart:
             return EventFile(get_base_path())
         self._own = pathlib.Path(tempfile.mkdtemp(prefix="profiler-"))

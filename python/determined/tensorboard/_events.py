@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import math
 import os
 import pathlib
@@ -32,6 +34,7 @@ class EventFile:
         now = time.time()
         name = f"events.out.tfevents.{int(now)}.{socket.gethostname()}.{os.getpid()}.{suffix}"
         self._file = open(directory / name, "ab", buffering=0)  # noqa: SIM115
+        self._size = os.fstat(self._file.fileno()).st_size
         self._write(double(1, now) + field(3, b"brain.Event:2"))
 
     def scalars(self, step: int, values: Mapping[str, float], at: float | None = None) -> None:
@@ -49,7 +52,16 @@ class EventFile:
     def _write(self, event: bytes) -> None:
         length = struct.pack("<Q", len(event))
         checks = struct.pack("<I", masked_crc(length)), struct.pack("<I", masked_crc(event))
-        self._file.write(length + checks[0] + event + checks[1])
+        record = length + checks[0] + event + checks[1]
+        try:
+            written = self._file.write(record)
+            if written != len(record):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(self._size)  # readers stop at a record that is not complete
+            raise
+        self._size += len(record)
 
 
 def _float32(value: float) -> bytes:

@@ -204,6 +204,8 @@ class Shim {
   /// The exit is written: another task for the process, or its end.
   bool take_another() {
     written_ = true;
+    streams_.clear();
+    ::close(spools_);
     const bool may = !ended_ && !init_reaped_ && !stop_asked_ && !lapsed_ && forced_ == nullptr;
     const auto next = may ? ask_for_another() : std::nullopt;
     if (!next || !take_ticket(*next)) {
@@ -213,8 +215,6 @@ class Shim {
     }
     directory_ = *next;
     written_ = done_ = false;
-    streams_.clear();
-    ::close(spools_);
     write_state();
     auto spec = read_spec(directory_);
     if (spec) {
