@@ -44,8 +44,9 @@ struct Remembered {
   int ranks = 1;
   std::vector<int> slot_ids;
   double grace_seconds = 15;
-  bool running = false;              ///< All its ranks were started. May be out of date after a crash.
-  bool shipped = false;              ///< All its logs are with the master. Likewise.
+  // What follows may be out of date after a crash; the files of the ranks tell it again.
+  bool running = false;              ///< All its ranks were started.
+  bool shipped = false;              ///< All its logs are with the master.
   bool lapsed = false;               ///< Ended by us because no master answered: not a failure of the task.
   std::vector<api::RankExit> exits;  ///< By rank, each once.
   bool ended() const { return static_cast<int>(exits.size()) == ranks; }
