@@ -1,4 +1,4 @@
-"""How long does a search of a thousand trivial trials take here, in Ray Tune and in Optuna?
+"""How long does a search of a thousand trivial trials take here, in Ray Tune and in Optuna, at random and by ASHA?
 
 A trial computes one number from one hyperparameter, so the time is the framework's. The frameworks promise different
 things:
@@ -33,8 +33,14 @@ import ray
 from ray import tune
 trials, at_once, reuse = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "reuse"
 ray.init(num_cpus=at_once, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+scheduler = None
 def trial(config):
     tune.report({"loss": (config["x"] - 0.3) ** 2})
+if sys.argv[4] == "asha":
+    scheduler = tune.schedulers.ASHAScheduler(max_t=16, grace_period=1, reduction_factor=4)
+    def trial(config):
+        for batches in range(1, 17):
+            tune.report({"loss": (config["x"] - 0.3) ** 2 + 1 / batches})
 run_config = {}
 try:
     from ray.tune import RunConfig
@@ -45,7 +51,9 @@ begin = time.monotonic()
 tuner = tune.Tuner(
     tune.with_resources(trial, {"cpu": 1}),
     param_space={"x": tune.uniform(0, 1)},
-    tune_config=tune.TuneConfig(metric="loss", mode="min", num_samples=trials, reuse_actors=reuse),
+    tune_config=tune.TuneConfig(
+        metric="loss", mode="min", num_samples=trials, reuse_actors=reuse, scheduler=scheduler
+    ),
     **run_config,
 )
 results = tuner.fit()
@@ -70,8 +78,8 @@ with tempfile.TemporaryDirectory() as directory:
 """
 
 
-def other(python: str, name: str, program: str, trials: int, at_once: int, kind: str) -> None:
-    words = [python, "-c", program, str(trials), str(at_once), kind]
+def other(python: str, name: str, program: str, trials: int, at_once: int, kind: str, search: str = "random") -> None:
+    words = [python, "-c", program, str(trials), str(at_once), kind, search]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=1800, check=False)
     except subprocess.TimeoutExpired:
@@ -93,18 +101,21 @@ def show(name: str, trials: int, seconds: float, best: float) -> None:
     )
 
 
-def ours(trials: int, at_once: int, reuse: str) -> None:
-    searcher = (
-        f"{{name: random, metric: loss, max_trials: {trials}, max_concurrent_trials: {at_once},"
-        " max_length: {batches: 1}}"
-    )
+SEARCHES = {
+    "random": "name: random, max_length: {batches: 1}",
+    "asha": "name: async_halving, num_rungs: 3, divisor: 4, max_length: {batches: 16}",
+}
+
+
+def ours(name: str, trials: int, at_once: int, reuse: str, search: str = "random") -> None:
+    searcher = f"{{metric: loss, max_trials: {trials}, max_concurrent_trials: {at_once}, {SEARCHES[search]}}}"
+    model = ROOT / "bench" / "models" / ("point" if search == "random" else "halving")
     with platform("--slots", str(at_once)) as server:
-        point = ROOT / "bench" / "models" / "point"
-        warming = server.submit(point, searcher="{name: single, metric: loss, max_length: {batches: 1}}")
+        warming = server.submit(model, searcher="{name: single, metric: loss, max_length: {batches: 1}}")
         server.wait_until_over(warming)
         time.sleep(3)
         begin = time.monotonic()
-        experiment = server.submit(point, searcher=searcher, reuse=reuse)
+        experiment = server.submit(model, searcher=searcher, reuse=reuse)
         while (state := server.state(experiment)) not in ("STATE_COMPLETED", "STATE_ERROR", "STATE_CANCELED"):
             if time.monotonic() - begin > 1800:
                 sys.exit("this platform: still running after 30 minutes")
@@ -116,7 +127,6 @@ def ours(trials: int, at_once: int, reuse: str) -> None:
         if len(best) != trials or any(t["state"] != "STATE_COMPLETED" for t in best):
             sys.exit(f"{len(best)} trials: {sorted({t['state'] for t in best})}")
         losses = [t["bestValidation"]["metrics"]["avgMetrics"]["loss"] for t in best]
-    name = "this platform, processes reused" if reuse == "true" else "this platform, a process per trial"
     show(name, trials, seconds, min(losses))
 
 
@@ -125,14 +135,19 @@ def main() -> None:
     at_once = int(sys.argv[2]) if len(sys.argv) > 2 else os.cpu_count() or 1
     home = pathlib.Path.home() / ".cache" / "det-bench" / "venv" / "bin" / "python"
     python = sys.argv[3] if len(sys.argv) > 3 else str(home)
-    for reuse in ("false", "true"):
-        ours(trials, at_once, reuse)
+    ours("this platform, a process per trial", trials, at_once, "false")
+    ours("this platform, processes reused", trials, at_once, "true")
+    ours("this platform, ASHA, a process per trial", trials, at_once, "false", "asha")
+    ours("this platform, ASHA, processes reused", trials, at_once, "true", "asha")
     if not pathlib.Path(python).exists():
         sys.exit(f"skipped Ray and Optuna: {python} does not exist; install them as the head of this file says")
     other(python, "Optuna, in memory", OPTUNA, trials, at_once, "memory")
     other(python, "Optuna, SQLite", OPTUNA, trials, at_once, "sqlite")
     other(python, "Ray Tune, actors reused", RAY, trials, at_once, "reuse")
-    other(python, "Ray Tune, one actor per trial", RAY, max(1, trials // 20), at_once, "anew")  # a second or more each
+    few = max(1, trials // 20)  # a second or more each
+    other(python, "Ray Tune, one actor per trial", RAY, few, at_once, "anew")
+    other(python, "Ray Tune, ASHA, actors reused", RAY, trials, at_once, "reuse", "asha")
+    other(python, "Ray Tune, ASHA, one actor per trial", RAY, few, at_once, "anew", "asha")
     print(f"frameworks.py {trials} {at_once}; {circumstances()}")
 
 

@@ -210,7 +210,8 @@ Actions Reconciler::exited(const std::string& id, const api::RankExit& exit, Tim
             .code = api::kLostStatus,
             .signal = 0,
             .reason = "stopped because the agent could not reach the master"};
-  entry->exits.insert(at, said);  // After a crash it is told again: exit.json is there until it is acknowledged.
+  entry->exits.insert(at,
+                      said);  // After a crash it is told again: exit.json is there until it is acknowledged.
   ++report_revision_;
   if (!entry->ended()) return {};
   kill_at_.erase(id);

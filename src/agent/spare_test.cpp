@@ -14,8 +14,8 @@ struct Spare : ::testing::Test {
     spares.clear();
     fs::create_directories(task / "0");
     fs::create_directories(task / "work" / "deep");
-    for (const char* file : {"0/spec.json", "0/shim.json", "0/exit.json", "0/started", "0/stdout.0", "0/stderr.3",
-                             "logs.json", "work/model_def.py", "work/deep/data"})
+    for (const char* file : {"0/spec.json", "0/shim.json", "0/exit.json", "0/started", "0/stdout.0",
+                             "0/stderr.3", "logs.json", "work/model_def.py", "work/deep/data"})
       std::ofstream(task / file) << "old " << file;
   }
   std::vector<std::string> files(const fs::path& below) {
@@ -40,8 +40,9 @@ TEST_F(Spare, ATasksDirectoryBecomesThatOfTheNextWithoutWhatWasInIt) {
   ASSERT_TRUE(spares.keep(task));
   EXPECT_FALSE(fs::exists(task));
   ASSERT_TRUE(spares.take(next, "0"));
-  EXPECT_EQ(files(next), (std::vector<std::string>{"0", "0/exit.json.new", "0/shim.json.new", "0/spec.json.new",
-                                                   "0/start.new", "logs.json.new", "work"}));
+  EXPECT_EQ(files(next),
+            (std::vector<std::string>{"0", "0/exit.json.new", "0/shim.json.new", "0/spec.json.new",
+                                      "0/start.new", "logs.json.new", "work"}));
   EXPECT_FALSE(replace_file(next / "0" / "exit.json", "new", false));
   EXPECT_EQ(read_small_file(next / "0" / "exit.json").value(), "new");
   EXPECT_EQ(inode(next / "0" / "exit.json"), before) << "no file was created";

@@ -84,8 +84,8 @@ struct ShimState {
 };
 BOOST_DESCRIBE_STRUCT(ShimState, (), (pid, startTime, taskPid, isolation, cgroup, groups))
 
-/// `exit.json`, renamed when the task and all of its output are done. Not synced: what a machine that loses its power
-/// forgets was not reported, and the task runs again.
+/// `exit.json`, renamed when the task and all of its output are done. Not synced: what a machine that loses
+/// its power forgets was not reported, and the task runs again.
 struct ShimExit {
   int code = 0;  ///< Exit status; 128 + signal when a signal ended it.
   int signal = 0;
