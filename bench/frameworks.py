@@ -3,8 +3,8 @@
 A trial computes one number from one hyperparameter, so the time is the framework's. The frameworks promise different
 things:
 
-- here, a trial is a process of its own on its own slot, forked from one that has imported PyTorch, or with `reuse: true`
-  one process a slot for many trials. Each validation is durable before the trial continues, logs are kept, and
+- here, a trial is a process of its own on its own slot, forked from one that has imported PyTorch. With `reuse: true`,
+  many trials share a process per slot. Each validation is durable before the trial continues, logs are kept, and
   everything survives `kill -9`;
 - Ray Tune runs a trial as an actor: a new process per trial, or with `reuse` one process for many trials;
 - Optuna calls a function in its own process, without isolation. Only its storage survives; it is measured in memory and

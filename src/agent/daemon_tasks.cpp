@@ -226,7 +226,13 @@ asio::awaitable<void> Daemon::take_over(TaskPtr task, api::DesiredAllocation wan
     co_await wait_for_end(task, rank, process->shim.pid(), process->start_time);
   if (task->stopping || tasks_.look(task->id, rank).state != FoundRank::State::Waiting)
     co_return co_await settle(task, rank);
-  auto prepared = co_await prepare(task, wanted, {});
+  auto remove = [this, root = process->root] {
+    tasks_.remove_root(root);
+    return yes(true);
+  };
+  co_await on_pool(pool_, std::move(remove));
+  const std::filesystem::path own;
+  auto prepared = co_await prepare(task, wanted, own);
   if (prepared) {
     auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
     prepared = co_await on_pool(pool_, std::move(work));

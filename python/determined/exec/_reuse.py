@@ -76,7 +76,7 @@ class Beginning:
         for path in sorted(set(_files(self.directory)) - set(self._files)):
             _remove(path)
         for name in set(sys.modules) - self._modules:
-            if self._is_of_trial(vars(sys.modules[name])):
+            if self._is_of_trial(getattr(sys.modules[name], "__dict__", {})):
                 del sys.modules[name]
         for number, handler in self._signals.items():
             if handler is not None and signal.getsignal(number) is not handler:
