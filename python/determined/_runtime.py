@@ -303,7 +303,7 @@ AnotherTask = Callable[[Callable[[], None]], bool]
 """Says that the task has succeeded, calls a function that tidies up, and waits: whether there is another task."""
 
 
-def run_shim(directory: str, task: Callable[[AnotherTask], int]) -> int:
+def run_shim(directory: str, task: Callable[[AnotherTask | None], int]) -> int:
     """Becomes the shim of a task directory and returns its exit status when the task has ended; see
     det/agent/shim/shim.h."""
     return _native.run_shim(directory, task)

@@ -27,11 +27,12 @@ PyObject* another_task(PyObject* self, PyObject* meanwhile) {
 
 PyMethodDef kAnotherMethod = {"another", another_task, METH_O, nullptr};
 
-/// What the process of a task ends with: what `task` returned, or why it raised.
+/// What the process of a task ends with: what `task` returned, or why it raised. It gets `another`, or None.
 int exit_status_of(PyObject* task, const agent::AnotherTask& another) {
   const Owned behind(PyCapsule_New(const_cast<agent::AnotherTask*>(&another), kAnother, nullptr));
-  const Owned argument(behind ? PyCFunction_New(&kAnotherMethod, behind.get()) : nullptr);
-  const Owned returned(argument ? PyObject_CallFunctionObjArgs(task, argument.get(), nullptr) : nullptr);
+  const Owned function(behind ? PyCFunction_New(&kAnotherMethod, behind.get()) : nullptr);
+  auto* argument = another ? function.get() : Py_None;
+  const Owned returned(argument != nullptr ? PyObject_CallFunctionObjArgs(task, argument, nullptr) : nullptr);
   if (returned) {
     const auto status = PyLong_AsLong(returned.get());
     if (PyErr_Occurred() == nullptr) return static_cast<int>(status);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <fcntl.h>
 
 #include <utility>
@@ -9,6 +11,28 @@
 #include "det/agent/testing.h"
 
 namespace det::agent::testing {
+
+/// A model definition of a file and a startup hook, as a master sends it.
+inline std::string model_archive() {
+  testing::TemporaryDirectory directory;
+  auto* writer = archive_write_new();
+  archive_write_add_filter_gzip(writer);
+  archive_write_set_format_pax_restricted(writer);
+  archive_write_open_filename(writer, (directory / "m").c_str());
+  for (const auto& [name, text] : std::map<std::string, std::string>{
+           {"model.txt", "weights"}, {"startup-hook.sh", "export HOOKED=yes\necho from hook\n"}}) {
+    auto* entry = archive_entry_new();
+    archive_entry_set_pathname(entry, name.c_str());
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, 0644);
+    archive_entry_set_size(entry, static_cast<la_int64_t>(text.size()));
+    archive_write_header(writer, entry);
+    archive_write_data(writer, text.data(), text.size());
+    archive_entry_free(entry);
+  }
+  archive_write_free(writer);
+  return read_small_file(directory / "m").value();
+}
 
 /// A real agent process and an HTTP master for it.
 struct Agent : ::testing::Test {

@@ -1,8 +1,6 @@
 // A real agent process, a real HTTP master, real tasks; kill -9 of everything.
 #include "det/agent/agent.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fcntl.h>
 
 #include <fstream>
@@ -208,29 +206,8 @@ TEST_F(Agent, AStopDuringTheStartIsNotADeadlock) {  // V24
 }
 
 /// A model definition of two files, as the master has it.
-std::string model_archive() {
-  testing::TemporaryDirectory directory;
-  auto* writer = archive_write_new();
-  archive_write_add_filter_gzip(writer);
-  archive_write_set_format_pax_restricted(writer);
-  archive_write_open_filename(writer, (directory / "m").c_str());
-  for (const auto& [name, text] : std::map<std::string, std::string>{
-           {"model.txt", "weights"}, {"startup-hook.sh", "export HOOKED=yes\necho from hook\n"}}) {
-    auto* entry = archive_entry_new();
-    archive_entry_set_pathname(entry, name.c_str());
-    archive_entry_set_filetype(entry, AE_IFREG);
-    archive_entry_set_perm(entry, 0644);
-    archive_entry_set_size(entry, static_cast<la_int64_t>(text.size()));
-    archive_write_header(writer, entry);
-    archive_write_data(writer, text.data(), text.size());
-    archive_entry_free(entry);
-  }
-  archive_write_free(writer);
-  return read_small_file(directory / "m").value();
-}
-
 TEST_F(Agent, UnpacksTheModelDefinitionAndRunsItsStartupHook) {
-  master.set_model("digest-1", model_archive());
+  master.set_model("digest-1", testing::model_archive());
   start();
   auto a = wanted(
       "7.x.1",
@@ -246,7 +223,7 @@ TEST_F(Agent, UnpacksTheModelDefinitionAndRunsItsStartupHook) {
 }
 
 TEST_F(Agent, FetchesTheModelDefinitionOfTrialsThatBeginTogetherOnce) {
-  master.set_model("digest-1", model_archive());
+  master.set_model("digest-1", testing::model_archive());
   start();
   for (const int i : {0, 1}) {
     auto a = wanted(fmt::format("7.{}.1", i), "cat model.txt", {i});

@@ -27,12 +27,14 @@ constexpr std::size_t kOfferBytes = 64 * 1024;
 /// Returns when there is something to read, or the time has passed, or somebody cancelled the descriptor.
 asio::awaitable<void> readable(asio::posix::stream_descriptor& descriptor, seconds longest) {
   asio::steady_timer timer(descriptor.get_executor(), longest);
-  timer.async_wait([&descriptor](boost::system::error_code cancelled) {
-    if (!cancelled) descriptor.cancel();
+  const auto waiting = std::make_shared<bool>(true);  // The timer may have rung when this is over.
+  timer.async_wait([&descriptor, waiting](boost::system::error_code cancelled) {
+    if (!cancelled && *waiting) descriptor.cancel();
   });
   boost::system::error_code failure;
   co_await descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
                                  asio::redirect_error(asio::use_awaitable, failure));
+  *waiting = false;
 }
 
 std::optional<std::filesystem::path> read_offer(int socket) {
@@ -48,8 +50,8 @@ std::optional<std::filesystem::path> read_offer(int socket) {
 }  // namespace
 
 std::string reuse_key(const api::DesiredAllocation& a) {
-  if (!a.reuse || a.size != 1 || !a.command.empty() || a.framework != "pytorch") return {};
-  return fmt::format("{}/{}/{}/{}", a.experiment_id.value(), a.model_definition, fmt::join(a.slot_ids, ","),
+  if (!a.trial_id || a.size != 1 || !a.command.empty() || a.framework != "pytorch") return {};
+  return fmt::format("{}/{}/{}/{}/{}", a.experiment_id.value(), a.model_definition, fmt::join(a.slot_ids, ","), a.reuse,
                      a.run_as ? json::serialize(json::to_json(*a.run_as)) : "");
 }
 

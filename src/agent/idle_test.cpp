@@ -52,11 +52,21 @@ TEST_F(Reused, TrialsOfAnExperimentRunInOneProcessAndHaveTheirOwnLogs) {
   EXPECT_TRUE(eventually([&] { return forgotten("7.x.1") && forgotten("7.x.2"); }));
 }
 
-TEST_F(Reused, EachHasItsOwnProcessUnlessTheConfigurationAllowsMore) {
+TEST_F(Reused, WhatRunsInOneProcessIsNotMixedWithWhatRunsInForks) {
+  auto second = reusable(2);
+  second.reuse = false;
+  EXPECT_NE(run(reusable(1)), run(second));
+}
+
+TEST_F(Reused, AStartupHookRunsBeforeEveryTrialThatHasAForkOfItsOwn) {
+  master.set_model("hooked", testing::model_archive());
   auto first = reusable(1), second = reusable(2);
-  first.reuse = second.reuse = false;
-  EXPECT_NE(run(first), run(second));
-  EXPECT_EQ(roots(), 0u);
+  for (auto* one : {&first, &second}) {
+    one->model_definition = "hooked";
+    one->reuse = false;
+  }
+  EXPECT_NE(run(first).find("from hook\n"), std::string::npos);
+  EXPECT_NE(run(second).find("from hook\n"), std::string::npos);
 }
 
 TEST_F(Reused, AnotherExperimentOrOtherFilesGetAProcessOfTheirOwn) {

@@ -170,6 +170,7 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
   }
   if (fs::is_regular_file(work / kHook, error)) {
     spec.startup_hook = work / kHook;
+    if (!a.reuse) spec.reuse.clear();  // It runs before every trial.
     if (!cxx) {
       spec.hook_python = options.python;
       spec.hook_packages = directory / "packages";

@@ -95,7 +95,7 @@ int run_warm_worker(bool held) {
         int status = 0;
         do {
           status = run_script("warm");
-        } while (status == 0 && another([] { return true; }));
+        } while (status == 0 && another && another([] { return true; }));
         return status;
       }));
     }

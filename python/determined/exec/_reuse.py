@@ -7,12 +7,9 @@ imported. What libraries keep for themselves stays, too, except for the settings
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 import gc
 import os
-import pathlib
-import shutil
 import signal
 import sys
 import threading
@@ -21,10 +18,10 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from determined.exec._traces import Traces
 from determined.tensorboard import _board
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGCHLD, signal.SIGALRM)
-_OWN_FILES = {"__pycache__"}
 
 
 class Beginning:
@@ -32,7 +29,7 @@ class Beginning:
 
     def __init__(self, directory: str) -> None:
         self.directory = os.path.realpath(directory)
-        self._files = _files(self.directory)
+        self._traces = Traces(directory)
         self._modules = set(sys.modules)
         self._signals = {number: signal.getsignal(number) for number in _SIGNALS}
         self._excepthook = sys.excepthook
@@ -68,13 +65,11 @@ class Beginning:
             return False
         if any(not thread.daemon and thread is not threading.current_thread() for thread in threading.enumerate()):
             return False
-        now = _files(self.directory)
-        return all(now.get(path) == before for path, before in self._files.items())
+        return self._traces.can_be_removed()
 
     def bring_back(self) -> None:
         """Makes the process what it was at the beginning, for the next trial. Requires: ``can_return()``."""
-        for path in sorted(set(_files(self.directory)) - set(self._files)):
-            _remove(path)
+        self._traces.remove()
         for name in set(sys.modules) - self._modules:
             if self._is_of_trial(getattr(sys.modules[name], "__dict__", {})):
                 del sys.modules[name]
@@ -107,27 +102,6 @@ def _imports(frame: types.FrameType) -> bool:
 
 def _is_below(path: str, directory: str) -> bool:
     return os.path.realpath(path).startswith(directory + os.sep)
-
-
-def _files(directory: str) -> dict[str, tuple[int, int, int]]:
-    """Kind, size and time of change of everything in the directory, by path; but for compiled modules."""
-    found = {}
-    for parent, directories, names in os.walk(directory):
-        directories[:] = [name for name in directories if name not in _OWN_FILES]
-        for name in [*directories, *names]:
-            path = os.path.join(parent, name)
-            with contextlib.suppress(OSError):
-                status = os.lstat(path)
-                kept = (0, 0) if name in directories else (status.st_size, status.st_mtime_ns)
-                found[path] = (status.st_mode, *kept)
-    return found
-
-
-def _remove(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        pathlib.Path(path).unlink(missing_ok=True)
 
 
 def _settings_of_torch() -> Callable[[], None]:

@@ -23,13 +23,13 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Optional
 
 from determined import _environment
-from determined.exec import _ending, _huge_pages, _output, _requirements
+from determined.exec import _ending, _forks, _huge_pages, _output, _requirements, _reuse
 
 AnotherTask = Callable[[Callable[[], None]], bool]
-RunShim = Callable[[str, Callable[[AnotherTask], int]], Any]
+RunShim = Callable[[str, Callable[[Optional[AnotherTask]], int]], Any]
 
 _SOCKET = 3
 _MESSAGE_BYTES = 64 * 1024
@@ -178,28 +178,33 @@ def _become_shim(directory: str, sockets: list[socket.socket], run_shim: RunShim
         os._exit(status if isinstance(status, int) else 0)
 
 
-def run_task(another: AnotherTask) -> int:
-    """Runs the trial, in a process that already has the task's environment and working directory; with ``reuse: true``
-    also trials after it.
+def run_task(another: AnotherTask | None) -> int:
+    """Runs the trial, in a process that already has the task's environment and working directory. With ``another`` also
+    trials after it: each in a fork, or with ``reuse: true`` in this process.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     take_environment()
     tempfile.tempdir = None  # this task may have another TMPDIR, or no right to write into the worker's
-    beginning = None
-    if _requirements.config_of(os.environ).get("reuse"):
-        from determined.exec import _reuse
-
-        beginning = _reuse.Beginning(os.environ.get("DET_WORKDIR") or os.getcwd())
+    if another is None:
+        return _run_to_the_end()
+    directory = os.environ.get("DET_WORKDIR") or os.getcwd()
+    if not _requirements.config_of(os.environ).get("reuse"):
+        return _forks.run(directory, _run_to_the_end, lambda tidy_up: another(tidy_up) and take_environment())
+    beginning = _reuse.Beginning(directory)
     while True:
         status = _run_trial()
-        if beginning is None:
-            break
         beginning.call_exit_functions()
         sys.stdout.flush()
         sys.stderr.flush()
         if status != 0 or not beginning.can_return() or not another(beginning.bring_back):
             break
         take_environment()
+    _ending.wind_up()
+    return status
+
+
+def _run_to_the_end() -> int:
+    status = _run_trial()
     _ending.wind_up()
     return status
 
@@ -217,8 +222,8 @@ def _run_trial() -> int:
         return 1
 
 
-def take_environment() -> None:
-    """Updates ``os.environ`` from the process's environment, which Python copies only at its start."""
+def take_environment() -> bool:
+    """Updates ``os.environ`` from the process's environment, which Python copies only at its start. True."""
     environ = _CharPointers.in_dll(_LIBRARY, "environ")
     entries: list[bytes] = []
     while (entry := environ[len(entries)]) is not None:
@@ -227,6 +232,7 @@ def take_environment() -> None:
     for entry in entries:
         name, _, value = entry.partition(b"=")
         os.environb[name] = value
+    return True
 
 
 def take_import_path() -> None:

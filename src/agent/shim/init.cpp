@@ -167,8 +167,12 @@ class Init {
     if (options_.task) {
       for (std::size_t signal = 1; signal < options_.dispositions.size(); ++signal)
         ::sigaction(static_cast<int>(signal), &options_.dispositions[signal], nullptr);
-      if (options_.channel != nullptr) options_.channel->in_task();
-      const int code = options_.task([this](const auto& meanwhile) { return become_another(meanwhile); });
+      AnotherTask another;
+      if (options_.channel != nullptr) {
+        options_.channel->in_task();
+        another = [this](const auto& meanwhile) { return become_another(meanwhile); };
+      }
+      const int code = options_.task(another);
       std::fflush(nullptr);
       ::_exit(code);
     }
@@ -185,7 +189,7 @@ class Init {
   /// In the task's process.
   bool become_another(const std::function<bool()>& meanwhile) {
     std::fflush(nullptr);
-    if (options_.channel == nullptr || !is_alone()) return false;
+    if (!is_alone()) return false;
     auto next = options_.channel->next(meanwhile);
     if (!next) return false;
     environment_ = std::move(next->environment);
