@@ -51,7 +51,8 @@ std::optional<std::filesystem::path> read_offer(int socket) {
 
 std::string reuse_key(const api::DesiredAllocation& a) {
   if (!a.trial_id || a.size != 1 || !a.command.empty() || a.framework != "pytorch") return {};
-  return fmt::format("{}/{}/{}/{}/{}", a.experiment_id.value(), a.model_definition, fmt::join(a.slot_ids, ","), a.reuse,
+  return fmt::format("{}/{}/{}/{}/{}", a.experiment_id.value(), a.model_definition,
+                     fmt::join(a.slot_ids, ","), a.reuse,
                      a.run_as ? json::serialize(json::to_json(*a.run_as)) : "");
 }
 

@@ -75,6 +75,11 @@ def _status(code: Any) -> int:
     return 1
 
 
+def set_level() -> None:
+    """Sets the level of logging that a new interpreter has."""
+    _output.set_level(logging.WARNING)
+
+
 def _as_new(directory: str) -> None:
     """Removes what the worker has left behind and a new interpreter would not have."""
     sys.path[:] = [directory, *(entry for entry in sys.path if entry not in ("", os.getcwd(), directory))]
@@ -83,7 +88,7 @@ def _as_new(directory: str) -> None:
     root = logging.getLogger()
     for handler in list(root.handlers):
         root.removeHandler(handler)
-    _output.set_level(logging.WARNING)
+    set_level()
     random.seed()
     if (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.seed()

@@ -26,7 +26,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
 from determined import _environment
-from determined.exec import _ending, _forks, _huge_pages, _output, _requirements, _reuse
+from determined.exec import (
+    _ending,
+    _forks,
+    _huge_pages,
+    _output,
+    _requirements,
+    _reuse,
+    _script,
+    _warm_script,
+)
 
 AnotherTask = Callable[[Callable[[], None]], bool]
 RunShim = Callable[[str, Callable[[Optional[AnotherTask]], int]], Any]
@@ -189,6 +198,8 @@ def run_task(another: AnotherTask | None) -> int:
         return _run_to_the_end()
     directory = os.environ.get("DET_WORKDIR") or os.getcwd()
     if not _requirements.config_of(os.environ).get("reuse"):
+        if _script.command_of(os.environ) is not None:
+            _warm_script.set_level()  # here rather than in every fork, which would copy all loggers
         return _forks.run(directory, _run_to_the_end, lambda tidy_up: another(tidy_up) and take_environment())
     beginning = _reuse.Beginning(directory)
     while True:

@@ -1,4 +1,4 @@
-"""A process that runs several trials of an experiment: each finds what the first one found."""
+"""A process that runs several trials of an experiment, or whose forks do: each finds what the first one found."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import pytest
 import torch
 from small_master import SmallMaster
 from test_exec import environment
-from warm_worker import Ended, WarmWorker
+from warm_worker import Ended, WarmWorker, spooled
 
-from determined.exec import _reuse, _warm_script
+from determined.exec import _forks, _reuse, _traces, _warm_script
 
 pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
 
@@ -54,6 +54,18 @@ atexit.register(lambda: print("exit function of", os.environ["COLOUR"]))
 WHAT = os.environ.get("WHAT", "")
 if WHAT == "fails":
     raise RuntimeError("on purpose")
+if WHAT == "exits":
+    sys.exit(3)
+if WHAT == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+if WHAT == "crashes":
+    os.kill(os.getpid(), signal.SIGSEGV)
+if WHAT == "shares":
+    open(f"/dev/shm/left-by-a-test-{os.getpid()}", "w").close()
+if WHAT == "waits":
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    print("waiting", flush=True)
+    threading.Event().wait()
 if WHAT == "changes":
     open("helper.py", "a").write("\\n# changed")
 if WHAT == "thread":
@@ -116,7 +128,7 @@ def place(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def prepare(place: pathlib.Path, agent: Agent, master: SmallMaster, name: str, **more: Any) -> pathlib.Path:
     """The directory of a task that may run in a process with others."""
-    config = {"reuse": True, "entrypoint": more.pop("entrypoint", "python3 train.py now")}
+    config = {"reuse": more.pop("reuse", True), "entrypoint": more.pop("entrypoint", "python3 train.py now")}
     values = environment(master, place, config=config)
     values = {key: value for key, value in values.items() if not key.startswith(_warm_script.READ_AT_START)}
     values |= {key: value for key, value in os.environ.items() if key.startswith(_warm_script.READ_AT_START)}
@@ -186,17 +198,69 @@ def test_what_cannot_be_taken_back_ends_the_process(
     master.close()
 
 
-def test_without_the_setting_a_process_runs_one_trial(worker: WarmWorker, agent: Agent, place: pathlib.Path) -> None:
+@pytest.mark.parametrize(
+    "entrypoint", ["python3 train.py now", "model_def:MyTrial", ["sh", "-c", "python3 train.py now"]]
+)
+def test_without_the_setting_every_trial_has_a_fork_of_its_own(
+    entrypoint: Any, worker: WarmWorker, agent: Agent, place: pathlib.Path
+) -> None:
+    first, second = run_both(worker, agent, place, reuse=False, entrypoint=entrypoint)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert first.stdout.split()[0] != second.stdout.split()[0], "two processes"
+    assert "helper 1" in second.stdout and "two" in second.stdout
+    assert "left.txt" not in second.stdout and "results" not in second.stdout
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "signal_number"),
+    [("fails", 1, 0), ("exits", 3, 0), ("killed", 137, 9), ("crashes", 139, 11), ("changes", 0, 0), ("shares", 0, 0)],
+)
+def test_the_end_of_a_fork_is_the_end_of_its_trial(
+    what: str, code: int, signal_number: int, worker: WarmWorker, agent: Agent, place: pathlib.Path
+) -> None:
     master = SmallMaster([9, 16])
-    task = prepare(place, agent, master, "one")
-    spec = json.loads((task / "spec.json").read_text())
-    config = json.loads(spec["environment"]["DET_EXPERIMENT_CONFIG"])
-    spec["environment"]["DET_EXPERIMENT_CONFIG"] = json.dumps({**config, "reuse": False})
-    (task / "spec.json").write_text(json.dumps(spec))
+    task = prepare(place, agent, master, "one", WHAT=what, reuse=False)
     worker.ask({"directory": str(task)})
-    assert worker.wait(task).returncode == 0
+    ended = worker.wait(task)
+    assert ended.returncode == code, ended.stderr
+    assert json.loads((task / "exit.json").read_text())["signal"] == signal_number
     assert not agent.offered(task, 0.3)
     master.close()
+    for left in pathlib.Path("/dev/shm").glob("left-by-a-test-*"):
+        left.unlink()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 1), (signal.SIGUSR1, 138)])
+def test_signals_reach_the_fork(
+    number: signal.Signals, code: int, worker: WarmWorker, agent: Agent, place: pathlib.Path
+) -> None:
+    master = SmallMaster([9, 16])
+    task = prepare(place, agent, master, "one", WHAT="waits", reuse=False)
+    shim = worker.ask({"directory": str(task)})["pid"]
+    until = time.monotonic() + 30
+    while "waiting" not in spooled(task, "stdout") and time.monotonic() < until:
+        time.sleep(0.01)
+    os.kill(shim, number)
+    assert worker.wait(task).returncode == code
+    master.close()
+
+
+def test_a_fork_is_asked_where_it_hangs_only_if_it_can_tell() -> None:
+    assert not _forks._catches(os.getpid(), signal.SIGUSR1)
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    assert _forks._catches(os.getpid(), signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_memory_that_is_shared_is_a_trace_that_cannot_be_removed(tmp_path: pathlib.Path) -> None:
+    traces = _traces.Traces(str(tmp_path))
+    assert traces.can_be_removed()
+    left = pathlib.Path(f"/dev/shm/left-by-a-test-{os.getpid()}")
+    left.write_text("")
+    try:
+        assert not traces.can_be_removed()
+    finally:
+        left.unlink()
 
 
 @pytest.fixture

@@ -98,10 +98,10 @@ BOOST_DESCRIBE_STRUCT(ShimExit, (), (code, signal, reason, time, lapsed))
 /// Whether process `pid` has a handler for `signal`; false where that cannot be told.
 bool catches(std::int64_t pid, int signal);
 
-/// In `task`: says that the task has succeeded, its output flushed, calls `meanwhile`, which tidies up, and waits. True:
-/// environment and working directory are now those of another task, which this process shall run; the exit of the
-/// former is written. False: this process runs no other task, and returns its status; so it is where `meanwhile` returns
-/// false. Empty: the spec allows no other task.
+/// In `task`: says that the task has succeeded, its output flushed, calls `meanwhile`, which tidies up, and
+/// waits. True: environment and working directory are now those of another task, which this process shall
+/// run; the exit of the former is written. False: this process runs no other task, and returns its status; so
+/// it is where `meanwhile` returns false. Empty: the spec allows no other task.
 using AnotherTask = std::function<bool(const std::function<bool()>& meanwhile)>;
 using TaskFunction = std::function<int(const AnotherTask&)>;
 
