@@ -101,7 +101,6 @@ resources:
   native_parallel: false
   agent_label: ""
 retention_policy: null
-reuse: false
 scheduling_unit: 100
 slurm: {sbatch_args: []}
 workspace: ""

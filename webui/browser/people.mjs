@@ -49,6 +49,7 @@ export async function people({ base, page, open, text, done, expectRefusals }) {
   await logIn("walker", "second steps");
   await beside.getByText("walker", { exact: true }).first().waitFor();
   await beside.close();
+  await page.getByRole("heading", { name: "Settings" }).or(page.getByText("Only administrators can manage users")).first().waitFor();
   await done("who logs out or in does so in all windows");
   await open("/det/users");
   await page.getByText("Only administrators can manage users.").waitFor();

@@ -143,8 +143,7 @@ std::vector<Field> running() {
           .otherwise(json::array{})
           .merged_by(merge_by_container_path),
       field("debug", boolean(), "Log debug messages.").otherwise(false),
-      field("reuse", boolean(), "Whether a process may run several trials, one after the other.")
-          .otherwise(false),
+      field("reuse", boolean(), "Whether a process may run several trials, one after the other."),
       field("log_policies", log_policies(), "Actions to take when a line of a trial's log matches a pattern.")
           .otherwise(json::array{})
           .merged_by(merge_log_policies),
