@@ -117,17 +117,17 @@ PROGRAMS = (
             Ratio(
                 "a trivial trial: Ray Tune, actors reused",
                 r"^this platform, a process per trial: .* ([\d.]+) ms per trial",
-                r"^Ray Tune, actors reused: .* ([\d.]+) ms per trial",
+                r"^Ray Tune, actors reused [\d.]+: .* ([\d.]+) ms per trial",
             ),
             Ratio(
                 "a trivial trial, both reused: Ray Tune",
                 r"^this platform, processes reused: .* ([\d.]+) ms per trial",
-                r"^Ray Tune, actors reused: .* ([\d.]+) ms per trial",
+                r"^Ray Tune, actors reused [\d.]+: .* ([\d.]+) ms per trial",
             ),
             Ratio(
                 "a trivial trial: Ray Tune, an actor each",
                 r"^this platform, a process per trial: .* ([\d.]+) ms per trial",
-                r"^Ray Tune, one actor per trial: .* ([\d.]+) ms per trial",
+                r"^Ray Tune, one actor per trial [\d.]+: .* ([\d.]+) ms per trial",
             ),
         ),
     ),
