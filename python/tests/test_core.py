@@ -212,6 +212,16 @@ def test_preemption_is_told_and_acknowledged_once(master: SmallMaster) -> None:
     assert master.calls("/signals/ack_preemption") == [{}]
 
 
+def test_the_first_question_for_preemption_does_not_wait_for_a_master_that_is_away(
+    master: SmallMaster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("determined.core._preempt._FIRST_SECONDS", 0.1)
+    with core.init() as context:
+        context.train.report_training_metrics(1, {"loss": 1})
+        master.close()
+        assert not context.preempt.should_preempt()
+
+
 def test_a_dead_allocation_ends_the_process_with_its_status(master: SmallMaster) -> None:
     master.gone_after = 0
     with pytest.raises(SystemExit) as ended, core.init() as context:
@@ -222,6 +232,7 @@ def test_a_dead_allocation_ends_the_process_with_its_status(master: SmallMaster)
 def test_the_end_of_a_script_is_no_outage(master: SmallMaster, caplog: pytest.LogCaptureFixture) -> None:
     with core.init() as context:
         context.train.set_status("busy")
+        assert not context.preempt.should_preempt()
         time.sleep(0.3)  # until it waits for a preemption
     assert "does not answer" not in caplog.text
 

@@ -18,6 +18,7 @@ from determined.core._distributed import DistributedContext
 logger = logging.getLogger("determined")
 
 _POLL_SECONDS = 60.0
+_FIRST_SECONDS = 5.0
 
 
 class PreemptMode(enum.Enum):
@@ -49,6 +50,7 @@ class PreemptContext:
         self._master = master
         self._mode = _arguments.choice(PreemptMode, mode, "preempt_mode")
         self._started = False
+        self._asked = threading.Event()
         self._wanted = threading.Event()
         self._failure: BaseException | None = None
         self._acknowledged = False
@@ -56,21 +58,21 @@ class PreemptContext:
         self._watching: Master | None = None
 
     def start(self) -> PreemptContext:
-        """Allows to ask; ``core.init()`` calls it."""
+        """From now on the master may be asked; ``core.init()`` calls it."""
         self._started = True
         return self
 
     def _start_watching(self) -> None:
-        """Asks the master, then goes on asking in a thread. Not before anybody wants to know: most trials that take
-        milliseconds never do.
+        """Starts the thread that asks the master, when somebody wants to know for the first time: most trials that take
+        milliseconds never do. Waits for its first answer, unless the master is away.
         """
         watches = self._distributed.rank == 0 or self._mode is PreemptMode.WorkersAskMaster
         if not self._started or self._watcher is not None or self._info is None or self._master is None or not watches:
             return
         self._watching = Master(self._info.master_url, self._info.session_token)
-        self._ask(0)
         self._watcher = threading.Thread(target=self._watch, name="preemption", daemon=True)
         self._watcher.start()
+        self._asked.wait(_FIRST_SECONDS)
 
     def close(self) -> None:
         if self._watching is not None:
@@ -124,6 +126,8 @@ class PreemptContext:
 
     def _watch(self) -> None:
         with contextlib.suppress(ConnectionAbortedError):
+            self._ask(0)
+            self._asked.set()
             while not self._wanted.is_set() and self._failure is None:
                 started = time.monotonic()
                 self._ask(_POLL_SECONDS)
