@@ -53,10 +53,7 @@ class WarmWorker:
         return [self.wait(task) for task in tasks]
 
     def start(self, values: dict[str, str], task: pathlib.Path) -> pathlib.Path:
-        task.mkdir()
-        (task / "start").touch()
-        spec = {"command": [], "environment": values, "working_directory": values["DET_WORKDIR"]}
-        (task / "spec.json").write_text(json.dumps(spec))
+        lay_task(values, task)
         assert self.ask({"directory": str(task)})["pid"] > 0
         return task
 
@@ -71,6 +68,14 @@ class WarmWorker:
     def close(self) -> int:
         self._client.close()
         return self._process.wait(20)
+
+
+def lay_task(values: dict[str, str], task: pathlib.Path, **more: Any) -> None:
+    """What an agent writes before it asks for a process; ``more`` goes into its specification."""
+    task.mkdir()
+    spec = {"command": [], "environment": values, "working_directory": values["DET_WORKDIR"], **more}
+    (task / "spec.json").write_text(json.dumps(spec))
+    (task / "start").touch()
 
 
 def spooled(task: pathlib.Path, stream: str) -> str:

@@ -134,10 +134,7 @@ asio::awaitable<void> IdleProcesses::clear(std::vector<int> slots) {
     if (std::ranges::any_of(slots, [&](int slot) { return std::ranges::count(process->slots, slot) > 0; }))
       hit.push_back(process);
   for (const auto& process : hit) process->socket.cancel();  // watch() does the rest.
-  for (const auto& process : hit) {
-    auto shim = Process::open(executor_, process->shim.pid(), process->start_time);
-    if (shim) co_await shim->ended();
-  }
+  for (const auto& process : hit) co_await process->shim.ended();
 }
 
 }  // namespace det::agent

@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from determined.exec._traces import Traces
+from determined.exec._leftovers import Leftovers
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
@@ -25,10 +25,10 @@ def run(directory: str, trial: Callable[[], int], another: Callable[[Callable[[]
 
     Returns the exit status of the last one; if a signal ended it, the same signal ends this process.
     """
-    traces = Traces(directory)
+    leftovers = Leftovers(directory)
     while True:
         status = _run_in_fork(trial)
-        if status != 0 or not traces.can_be_removed() or not another(traces.remove):
+        if status != 0 or not leftovers.can_be_removed() or not another(leftovers.remove):
             return status
 
 

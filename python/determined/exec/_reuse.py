@@ -1,4 +1,4 @@
-"""What a process that runs several trials of an experiment tidies up between two of them.
+"""Restores a process between two trials of an experiment that it runs.
 
 The next trial finds the files of the model definition as they were, and imports its modules anew; libraries stay
 imported. What libraries keep for themselves stays, too, except for the settings of PyTorch listed here.
@@ -18,18 +18,18 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from determined.exec._traces import Traces
+from determined.exec._leftovers import Leftovers
 from determined.tensorboard import _board
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGCHLD, signal.SIGALRM)
 
 
-class Beginning:
-    """What the first trial of this process found: made before it begins."""
+class Snapshot:
+    """The state of this process before its first trial."""
 
     def __init__(self, directory: str) -> None:
         self.directory = os.path.realpath(directory)
-        self._traces = Traces(directory)
+        self._leftovers = Leftovers(directory)
         self._modules = set(sys.modules)
         self._signals = {number: signal.getsignal(number) for number in _SIGNALS}
         self._excepthook = sys.excepthook
@@ -59,17 +59,17 @@ class Beginning:
             except BaseException:
                 traceback.print_exc()
 
-    def can_return(self) -> bool:
-        """Whether everything that the trial did can be taken back; if not, the process ends with it."""
+    def can_restore(self) -> bool:
+        """Whether all that the trial has changed can be restored; if not, the process ends with it."""
         if "tensorflow" in sys.modules:  # it counts layers, and names weights after the count
             return False
         if any(not thread.daemon and thread is not threading.current_thread() for thread in threading.enumerate()):
             return False
-        return self._traces.can_be_removed()
+        return self._leftovers.can_be_removed()
 
-    def bring_back(self) -> None:
-        """Makes the process what it was at the beginning, for the next trial. Requires: ``can_return()``."""
-        self._traces.remove()
+    def restore(self) -> None:
+        """Restores the process for the next trial. Requires: ``can_restore()``."""
+        self._leftovers.remove()
         for name in set(sys.modules) - self._modules:
             if self._is_of_trial(getattr(sys.modules[name], "__dict__", {})):
                 del sys.modules[name]

@@ -196,20 +196,26 @@ def run_task(another: AnotherTask | None) -> int:
     tempfile.tempdir = None  # this task may have another TMPDIR, or no right to write into the worker's
     if another is None:
         return _run_to_the_end()
+
+    def next_trial(tidy_up: Callable[[], None]) -> bool:
+        if not another(tidy_up):
+            return False
+        take_environment()
+        return True
+
     directory = os.environ.get("DET_WORKDIR") or os.getcwd()
     if not _requirements.config_of(os.environ).get("reuse"):
         if _script.command_of(os.environ) is not None:
             _warm_script.set_level()  # here rather than in every fork, which would copy all loggers
-        return _forks.run(directory, _run_to_the_end, lambda tidy_up: another(tidy_up) and take_environment())
-    beginning = _reuse.Beginning(directory)
+        return _forks.run(directory, _run_to_the_end, next_trial)
+    snapshot = _reuse.Snapshot(directory)
     while True:
         status = _run_trial()
-        beginning.call_exit_functions()
+        snapshot.call_exit_functions()
         sys.stdout.flush()
         sys.stderr.flush()
-        if status != 0 or not beginning.can_return() or not another(beginning.bring_back):
+        if status != 0 or not snapshot.can_restore() or not next_trial(snapshot.restore):
             break
-        take_environment()
     _ending.wind_up()
     return status
 
@@ -233,8 +239,8 @@ def _run_trial() -> int:
         return 1
 
 
-def take_environment() -> bool:
-    """Updates ``os.environ`` from the process's environment, which Python copies only at its start. True."""
+def take_environment() -> None:
+    """Updates ``os.environ`` from the process's environment, which Python copies only at its start."""
     environ = _CharPointers.in_dll(_LIBRARY, "environ")
     entries: list[bytes] = []
     while (entry := environ[len(entries)]) is not None:
@@ -243,7 +249,6 @@ def take_environment() -> bool:
     for entry in entries:
         name, _, value = entry.partition(b"=")
         os.environb[name] = value
-    return True
 
 
 def take_import_path() -> None:

@@ -42,11 +42,15 @@ def flushed_before_copying(flush: Callable[[], Any]) -> None:
 
 def forget() -> None:
     """Drops the files of this process, and what was registered."""
+    _remove_base()
+    _flushes.clear()
+
+
+def _remove_base() -> None:
     global _base
     if _base is not None:
         shutil.rmtree(_base, ignore_errors=True)
-    _base = None
-    _flushes.clear()
+        _base = None
 
 
 def storage_root(config: Mapping[str, Any]) -> pathlib.Path | None:
@@ -164,7 +168,6 @@ class Board:
 
     def close(self) -> None:
         """Copies the rest, and removes the files of this process."""
-        global _base
         self._upload_due = 0.0
         self.copy()
         if self._file is not None:
@@ -175,9 +178,8 @@ class Board:
             self._own = None
         if self._apart:
             return
-        if _base is not None and (self._target or self._bucket) is not None and not _flushes:
-            shutil.rmtree(_base, ignore_errors=True)
-            _base = None
+        if (self._target or self._bucket) is not None and not _flushes:
+            _remove_base()
 
     def _warn(self, error: OSError) -> None:
         if not self._warned:

@@ -17,14 +17,13 @@ from typing import Any
 import pytest
 import torch
 from small_master import SmallMaster
-from test_exec import environment
-from warm_worker import Ended, WarmWorker, spooled
+from test_warm_script import variables
+from warm_worker import Ended, WarmWorker, lay_task, spooled
 
-from determined.exec import _forks, _reuse, _traces, _warm_script
+from determined.exec import _forks, _leftovers, _reuse
 
 pytest.importorskip("determined._runtime", reason="needs the C++ module", exc_type=ImportError)
 
-TESTS = pathlib.Path(__file__).parents[1]
 MODEL = """
 import os
 import torch
@@ -103,13 +102,6 @@ class Agent:
         self.listener.close()
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WarmWorker]:
-    it = WarmWorker()
-    yield it
-    it.close()
-
-
 @pytest.fixture
 def agent(tmp_path: pathlib.Path) -> Iterator[Agent]:
     it = Agent(tmp_path)
@@ -128,23 +120,11 @@ def place(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def prepare(place: pathlib.Path, agent: Agent, master: SmallMaster, name: str, **more: Any) -> pathlib.Path:
     """The directory of a task that may run in a process with others."""
-    config = {"reuse": more.pop("reuse", True), "entrypoint": more.pop("entrypoint", "python3 train.py now")}
-    values = environment(master, place, config=config)
-    values = {key: value for key, value in values.items() if not key.startswith(_warm_script.READ_AT_START)}
-    values |= {key: value for key, value in os.environ.items() if key.startswith(_warm_script.READ_AT_START)}
-    values |= {"PYTHONHASHSEED": "0", "PYTHONPATH": str(TESTS), "COLOUR": name} | more
+    reuse = more.pop("reuse", True)
+    values = variables(master, place, more.pop("entrypoint", "python3 train.py now"), COLOUR=name, **more)
+    values["DET_EXPERIMENT_CONFIG"] = json.dumps({**json.loads(values["DET_EXPERIMENT_CONFIG"]), "reuse": reuse})
     task = place / name
-    task.mkdir()
-    spec = {
-        "command": [],
-        "environment": values,
-        "working_directory": values["DET_WORKDIR"],
-        "reuse": "key",
-        "reuse_socket": str(agent.path),
-        "reuse_root": str(place / "definition"),
-    }
-    (task / "spec.json").write_text(json.dumps(spec))
-    (task / "start").touch()
+    lay_task(values, task, reuse="key", reuse_socket=str(agent.path), reuse_root=str(place / "definition"))
     return task
 
 
@@ -253,34 +233,34 @@ def test_a_fork_is_asked_where_it_hangs_only_if_it_can_tell() -> None:
 
 
 def test_memory_that_is_shared_is_a_trace_that_cannot_be_removed(tmp_path: pathlib.Path) -> None:
-    traces = _traces.Traces(str(tmp_path))
-    assert traces.can_be_removed()
+    leftovers = _leftovers.Leftovers(str(tmp_path))
+    assert leftovers.can_be_removed()
     left = pathlib.Path(f"/dev/shm/left-by-a-test-{os.getpid()}")
     left.write_text("")
     try:
-        assert not traces.can_be_removed()
+        assert not leftovers.can_be_removed()
     finally:
         left.unlink()
 
 
 @pytest.fixture
-def beginning(tmp_path: pathlib.Path) -> Iterator[_reuse.Beginning]:
+def snapshot(tmp_path: pathlib.Path) -> Iterator[_reuse.Snapshot]:
     register = atexit.register
     (tmp_path / "kept.txt").write_text("kept")
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "module.py").write_text("value = 1\n")
-    it = _reuse.Beginning(str(tmp_path))
+    it = _reuse.Snapshot(str(tmp_path))
     yield it
     atexit.register = register
 
 
-def test_new_files_are_removed_and_old_ones_kept(beginning: _reuse.Beginning) -> None:
-    place = pathlib.Path(beginning.directory)
+def test_new_files_are_removed_and_old_ones_kept(snapshot: _reuse.Snapshot) -> None:
+    place = pathlib.Path(snapshot.directory)
     (place / "package" / "new").mkdir()
     (place / "package" / "new" / "deep.txt").write_text("new")
     (place / "link").symlink_to(place / "kept.txt")
-    assert beginning.can_return()
-    beginning.bring_back()
+    assert snapshot.can_restore()
+    snapshot.restore()
     assert sorted(str(path.relative_to(place)) for path in place.rglob("*")) == [
         "kept.txt",
         "package",
@@ -298,22 +278,22 @@ def test_new_files_are_removed_and_old_ones_kept(beginning: _reuse.Beginning) ->
         lambda place: (place / "kept.txt").chmod(0o400),
     ],
 )
-def test_files_of_the_definition_that_changed_cannot_be_brought_back(change: Any, beginning: _reuse.Beginning) -> None:
-    change(pathlib.Path(beginning.directory))
-    assert not beginning.can_return()
+def test_files_of_the_definition_that_changed_cannot_be_brought_back(change: Any, snapshot: _reuse.Snapshot) -> None:
+    change(pathlib.Path(snapshot.directory))
+    assert not snapshot.can_restore()
 
 
 def test_modules_of_the_definition_are_imported_anew_and_libraries_are_kept(
-    beginning: _reuse.Beginning, monkeypatch: pytest.MonkeyPatch
+    snapshot: _reuse.Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(beginning.directory)
+    monkeypatch.syspath_prepend(snapshot.directory)
     sys.modules.pop("this", None)
     import this  # noqa: F401
 
     import package.module  # type: ignore[import-not-found]
 
     package.module.value = 2
-    beginning.bring_back()
+    snapshot.restore()
     assert "package.module" not in sys.modules
     assert "package" not in sys.modules
     assert "this" in sys.modules
@@ -323,7 +303,7 @@ def test_modules_of_the_definition_are_imported_anew_and_libraries_are_kept(
     del sys.modules["package.module"], sys.modules["package"]
 
 
-def test_signals_and_settings_are_set_back(beginning: _reuse.Beginning) -> None:
+def test_signals_and_settings_are_set_back(snapshot: _reuse.Snapshot) -> None:
     before = signal.getsignal(signal.SIGUSR1)
     deterministic, benchmark = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
@@ -332,7 +312,7 @@ def test_signals_and_settings_are_set_back(beginning: _reuse.Beginning) -> None:
     torch.use_deterministic_algorithms(not deterministic)
     torch.backends.cudnn.benchmark = not benchmark
     sys.stdout, printed = sys.stderr, sys.stdout
-    beginning.bring_back()
+    snapshot.restore()
     sys.stdout = printed
     assert signal.getsignal(signal.SIGUSR1) == before
     assert torch.is_grad_enabled()
@@ -342,7 +322,7 @@ def test_signals_and_settings_are_set_back(beginning: _reuse.Beginning) -> None:
 
 
 def test_exit_functions_of_the_trial_are_called_at_its_end_and_those_of_libraries_later(
-    beginning: _reuse.Beginning, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    snapshot: _reuse.Snapshot, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: list[str] = []
     monkeypatch.setattr(sys, "called", called, raising=False)
@@ -352,7 +332,7 @@ def test_exit_functions_of_the_trial_are_called_at_its_end_and_those_of_librarie
         "atexit.register(sys.called.append, 'import of the library')\n"
         "def begin():\n    atexit.register(sys.called.append, 'run of the library')\n"
     )
-    (pathlib.Path(beginning.directory) / "a_definition.py").write_text(
+    (pathlib.Path(snapshot.directory) / "a_definition.py").write_text(
         "import atexit, sys, a_library\n"
         "a_library.begin()\n"
         "@atexit.register\ndef last():\n    sys.called.append('definition')\n"
@@ -360,26 +340,26 @@ def test_exit_functions_of_the_trial_are_called_at_its_end_and_those_of_librarie
         "atexit.register(fails)\n"
     )
     monkeypatch.syspath_prepend(str(library))
-    monkeypatch.syspath_prepend(beginning.directory)
+    monkeypatch.syspath_prepend(snapshot.directory)
     import a_definition  # type: ignore[import-not-found]
 
     assert callable(a_definition.last)
-    beginning.call_exit_functions()
+    snapshot.call_exit_functions()
     assert called == ["definition", "run of the library"]
-    beginning.call_exit_functions()
+    snapshot.call_exit_functions()
     assert len(called) == 2
     atexit.unregister(called.append)
     del sys.modules["a_definition"], sys.modules["a_library"]
 
 
-def test_a_thread_that_is_no_daemon_is_waited_for_by_the_end_of_the_process(beginning: _reuse.Beginning) -> None:
+def test_a_thread_that_is_no_daemon_is_waited_for_by_the_end_of_the_process(snapshot: _reuse.Snapshot) -> None:
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()
-    assert not beginning.can_return()
+    assert not snapshot.can_restore()
     stop.set()
     thread.join()
-    assert beginning.can_return()
+    assert snapshot.can_restore()
     daemon = threading.Thread(target=time.sleep, args=(0.5,), daemon=True)
     daemon.start()
-    assert beginning.can_return()
+    assert snapshot.can_restore()

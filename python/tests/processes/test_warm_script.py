@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -59,13 +58,6 @@ if __name__ == "__main__":
         with multiprocessing.get_context("spawn").Pool(2) as pool:
             print(pool.map(square, [2, 3]))
 """
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WarmWorker]:
-    it = WarmWorker()
-    yield it
-    it.close()
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ _SHARED_MEMORY = "/dev/shm"
 _SYSTEM_V = [f"/proc/sysvipc/{kind}" for kind in ("shm", "sem", "msg")]
 
 
-class Traces:
-    """The place of a trial as it is before the trial begins."""
+class Leftovers:
+    """What was there before the trial, to tell what it has left."""
 
     def __init__(self, directory: str) -> None:
         self.directory = os.path.realpath(directory)
@@ -21,8 +21,8 @@ class Traces:
         self._shared = _shared()
 
     def can_be_removed(self) -> bool:
-        """Whether the place can be made what it was: no file of the model definition has changed, and no memory is
-        shared with what may come.
+        """Whether nothing is left but new files: no file of the model definition has changed, and no shared memory was
+        created.
         """
         now = _files(self.directory)
         return _shared() == self._shared and all(now.get(path) == before for path, before in self._files.items())
