@@ -75,8 +75,7 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
       used = true;
       coroutines_.spawn(take_over(task, wanted, idle));
     } else {
-      auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
-      const auto laid = co_await on_pool(pool_, std::move(work));
+      const auto laid = co_await lay_ticket(task->id, rank);
       if (laid)
         co_await launch(task, rank, wanted.framework);
       else
@@ -164,6 +163,11 @@ void Daemon::rank_ended(const TaskPtr& task, int rank, const ShimExit& exit) {
   happened([this, id = task->id, report] { return reconciler_->exited(id, report, boot_time()); });
 }
 
+asio::awaitable<Result<void>> Daemon::lay_ticket(std::string id, int rank) {
+  auto work = [this, id = std::move(id), rank] { return tasks_.lay_ticket(id, rank); };
+  co_return co_await on_pool(pool_, std::move(work));
+}
+
 /// Before a ticket is laid: who is stopped or killed meanwhile has not started.
 asio::awaitable<void> Daemon::wait_for_warm_worker(TaskPtr task, std::string framework) {
   const auto warm = warm_.find(framework);
@@ -193,8 +197,7 @@ asio::awaitable<void> Daemon::launch(TaskPtr task, int rank, std::string framewo
         coroutines_.spawn(adopt_rank(task, rank));
         co_return;
       }
-      auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
-      const auto laid = co_await on_pool(pool_, std::move(work));
+      const auto laid = co_await lay_ticket(task->id, rank);
       if (!laid)
         co_return co_await give_up(task, rank, 1, 0, "cannot start the task: " + laid.error().message());
     } else {
@@ -233,10 +236,7 @@ asio::awaitable<void> Daemon::take_over(TaskPtr task, api::DesiredAllocation wan
   co_await on_pool(pool_, std::move(remove));
   const std::filesystem::path own;
   auto prepared = co_await prepare(task, wanted, own);
-  if (prepared) {
-    auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
-    prepared = co_await on_pool(pool_, std::move(work));
-  }
+  if (prepared) prepared = co_await lay_ticket(task->id, rank);
   if (prepared)
     co_await launch(task, rank, wanted.framework);
   else
@@ -367,8 +367,7 @@ asio::awaitable<void> Daemon::adopt_rank(TaskPtr task, int rank) {
       case FoundRank::State::Absent:
       case FoundRank::State::Waiting: {
         // The agent ended between the starts of two ranks: go on with this one.
-        auto work = [this, id = task->id, rank] { return tasks_.lay_ticket(id, rank); };
-        const auto laid = co_await on_pool(pool_, std::move(work));
+        const auto laid = co_await lay_ticket(task->id, rank);
         if (laid) co_return co_await launch(task, rank, "");
         co_return co_await give_up(task, rank, 1, 0, "cannot start the task: " + laid.error().message());
       }

@@ -52,8 +52,8 @@ class TaskChannel {
 
  private:
   int shim_ = -1, task_ = -1;
-  int paper_ =
-      -1;  ///< A file in memory that holds what is given: an environment can be larger than a packet.
+  /// A file in memory that holds what is given: an environment can be larger than a packet.
+  int paper_ = -1;
 };
 
 /// The name of the agent's socket in its state directory.

@@ -30,8 +30,8 @@ constexpr int kFailed = 1;
 constexpr int kNothingToDo = 3;
 constexpr int kExitWriteTries = 600;
 constexpr int kSayTries = 60;
-constexpr std::int64_t kFarewell =
-    5 * kSecond;  // For the exit functions of a process that ran several tasks.
+// For the exit functions of a process that ran several tasks.
+constexpr std::int64_t kFarewell = 5 * kSecond;
 constexpr const char* kLapsed = "stopped because the agent could not reach the master";
 
 bool take_ticket(const std::filesystem::path& directory) {
