@@ -267,7 +267,11 @@ class CheckpointStorage:
         """Fails if nothing can be saved here. Tries it once in a process, which may run several trials."""
         if self._config not in _probed:
             _native.storage_probe(self._handle)
-            _probed.add(self._config)
+            self.take_as_probed()
+
+    def take_as_probed(self) -> None:
+        """A fork of this process has probed it."""
+        _probed.add(self._config)
 
 
 @dataclasses.dataclass(frozen=True)

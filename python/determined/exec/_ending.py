@@ -6,6 +6,8 @@ import atexit
 import sys
 import threading
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 PATIENCE_SECONDS = 60.0
 
@@ -33,15 +35,15 @@ def _wait_for_threads(patience: float) -> None:
     def others() -> list[threading.Thread]:
         return [thread for thread in threading.enumerate() if not thread.daemon and thread is not main]
 
-    if not ends and not others():
-        return
-
     def wait() -> None:
         for end in reversed(ends):
             end()  # the workers of concurrent.futures
         while found := others():
             found[0].join()
 
+    if not others() and all(_waits_for_executors(end) for end in ends):
+        wait()  # not long
+        return
     waiting = threading.Thread(target=wait, daemon=True)
     waiting.start()
     waiting.join(patience)
@@ -51,6 +53,11 @@ def _wait_for_threads(patience: float) -> None:
             f"determined: the trial ends although these threads still run after {patience:.0f} s: {names}",
             file=sys.stderr,
         )
+
+
+def _waits_for_executors(end: Callable[[], Any]) -> bool:
+    function = getattr(end, "func", end)
+    return str(getattr(function, "__module__", "")).startswith("concurrent.futures.")
 
 
 def leave_operators() -> None:

@@ -36,8 +36,18 @@ def on_tensorflow(directory: pathlib.Path, config: Mapping[str, Any]) -> set[str
 
 def names_used(directory: pathlib.Path, config: Mapping[str, Any]) -> set[str]:
     """The dotted names, such as ``tensorflow.train.Saver``, that the entry point's module and its imports use."""
+    if directory in _kept:
+        return _kept[directory]
     start = _entry(directory, config)
     return _names(start, directory) if start is not None else set()
+
+
+def keep_names(directory: pathlib.Path, config: Mapping[str, Any]) -> None:
+    """Reads the files once for all trials of this process and its forks, because they stay as they are."""
+    _kept[directory] = names_used(directory, config)
+
+
+_kept: dict[pathlib.Path, set[str]] = {}
 
 
 def _entry(directory: pathlib.Path, config: Mapping[str, Any]) -> pathlib.Path | None:

@@ -22,12 +22,14 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Optional
 
 from determined import _environment
+from determined.common.constants import SHARED_FS_CONTAINER_PATH
 from determined.exec import (
     _ending,
+    _families,
     _forks,
     _huge_pages,
     _output,
@@ -198,13 +200,16 @@ def run_task(another: AnotherTask | None) -> int:
         return _run_to_the_end()
 
     def next_trial(tidy_up: Callable[[], None]) -> bool:
+        take_storage_as_probed(config)  # by the trial that has just succeeded
         if not another(tidy_up):
             return False
         take_environment()
         return True
 
     directory = os.environ.get("DET_WORKDIR") or os.getcwd()
-    if not _requirements.config_of(os.environ).get("reuse"):
+    config = _requirements.config_of(os.environ)
+    _families.keep_names(pathlib.Path(directory), config)
+    if not config.get("reuse"):
         if _script.command_of(os.environ) is not None:
             _warm_script.set_level()  # here rather than in every fork, which would copy all loggers
         return _forks.run(directory, _run_to_the_end, next_trial)
@@ -237,6 +242,15 @@ def _run_trial() -> int:
     except BaseException as error:
         _failure.report(error)
         return 1
+
+
+def take_storage_as_probed(config: Mapping[str, Any]) -> None:
+    """Forks of this process need not probe the storage of checkpoints again."""
+    from determined import _runtime
+
+    section = json.dumps(config.get("checkpoint_storage"))
+    with contextlib.suppress(Exception):  # what is wrong with it, the trial says
+        _runtime.CheckpointStorage.from_config_json(section, SHARED_FS_CONTAINER_PATH).take_as_probed()
 
 
 def take_environment() -> None:
