@@ -6,8 +6,10 @@ A record contains nothing that differs between trials, so that a thousand trials
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import logging
+import mmap
 import os
 import pathlib
 import platform
@@ -53,12 +55,57 @@ def warm_up() -> None:
     _machine()
 
 
-def report_in_background(send: Callable[[str], None]) -> threading.Thread:
-    """Passes the JSON of :func:`collect` to ``send`` in a thread of its own. A failure is only logged."""
+class Reported:
+    """What the first trial of this process has reported, also to forks of it. The master takes it for the environment
+    of the next trials, too, which report theirs only if it differs.
+    """
+
+    def __init__(self) -> None:
+        self._digest = mmap.mmap(-1, hashlib.sha256().digest_size)
+        self._is_first = True
+
+    def next_trial(self) -> None:
+        self._is_first = False
+
+    def accepted(self, document: str) -> None:
+        """The master has it."""
+        if self._is_first:
+            self._digest[:] = self._of(document)
+
+    def has_this(self) -> bool:
+        """Whether the environment is that of the first trial."""
+        return not self._is_first and self._digest[:] == self._of(json.dumps(collect()))
+
+    @staticmethod
+    def _of(document: str) -> bytes:
+        return hashlib.sha256(document.encode()).digest()
+
+
+_reported: Reported | None = None
+
+
+def report_once() -> Reported:
+    """From now on, trials of this process report their environment only if it is not that of the first one."""
+    global _reported
+    _reported = Reported()
+    return _reported
+
+
+def report_in_background(send: Callable[[str], None]) -> threading.Thread | None:
+    """Passes the JSON of :func:`collect` to ``send`` in a thread of its own. A failure is only logged.
+
+    Returns None if the first trial of this process has reported the same.
+    """
+    reported = _reported
+    if reported is not None and reported.has_this():
+        return None
 
     def run() -> None:
         try:
-            send(json.dumps(collect()))
+            document = json.dumps(collect())
+            send(document)
+            if reported is not None:
+                reported.accepted(document)
         except BaseException as error:
             logger.debug("the environment of the trial was not recorded: %s", error)
 

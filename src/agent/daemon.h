@@ -69,7 +69,7 @@ class Daemon {
   asio::awaitable<void> adopt_rank(TaskPtr task, int rank);
   asio::awaitable<void> start(TaskPtr task, api::DesiredAllocation wanted);
   asio::awaitable<Result<void>> prepare(TaskPtr task, api::DesiredAllocation wanted,
-                                        std::filesystem::path root);
+                                        std::optional<ReusedProcess> taken_over);
   asio::awaitable<Result<void>> lay_ticket(std::string id, int rank);
   asio::awaitable<void> wait_for_warm_worker(TaskPtr task, std::string framework);
   asio::awaitable<void> take_over(TaskPtr task, api::DesiredAllocation wanted, IdleProcessPtr process);

@@ -63,7 +63,8 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
   if (wanted.framework == kCxxFramework) start_cxx_worker();
   const auto idle = idle_.take(reuse_key(wanted));
   if (!idle) co_await idle_.clear(wanted.slot_ids);
-  const auto prepared = co_await prepare(task, wanted, idle ? idle->root : std::filesystem::path());
+  const auto taken_over = idle ? std::optional(idle->process) : std::nullopt;
+  const auto prepared = co_await prepare(task, wanted, taken_over);
   if (prepared && !idle) co_await wait_for_warm_worker(task, wanted.framework);
   bool used = false;
   for (const int rank : ranks) {
@@ -83,12 +84,15 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
     }
   }
   if (idle && !used) idle_.keep(idle);
-  if (prepared) happened([this, id = task->id] { return reconciler_->running(id); });
+  if (prepared)
+    happened([this, id = task->id, process_of = taken_over ? taken_over->started_for : ""] {
+      return reconciler_->running(id, process_of);
+    });
   coroutines_.spawn(ship(task, ranks));
 }
 
 asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocation wanted,
-                                              std::filesystem::path root) {
+                                              std::optional<ReusedProcess> taken_over) {
   // The master may be away just now, or the disk full: neither is the trial's fault.
   for (auto pause = kReportRetryMin;; pause = std::min(pause * 2, kReportRetryMax)) {
     if (task->stopping) co_return Result<void>();
@@ -99,9 +103,9 @@ asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocati
       const auto cluster = reconciler_->memory().cluster_id;
       auto options = options_;
       options.leader_url = client_.url().text();
-      auto work = [this, wanted, cluster, options = std::move(options), root] {
-        const auto prepared = tasks_.prepare(wanted, options, machine_, cluster, root);
-        if (!prepared || root.empty()) return prepared;
+      auto work = [this, wanted, cluster, options = std::move(options), taken_over] {
+        const auto prepared = tasks_.prepare(wanted, options, machine_, cluster, taken_over);
+        if (!prepared || !taken_over) return prepared;
         return tasks_.lay_ticket(wanted.allocation_id, wanted.rank_start);  // Nothing has to be waited for.
       };
       result = co_await on_pool(pool_, std::move(work));
@@ -229,13 +233,13 @@ asio::awaitable<void> Daemon::take_over(TaskPtr task, api::DesiredAllocation wan
     co_await wait_for_end(task, rank, process->shim.pid(), process->start_time);
   if (task->stopping || tasks_.look(task->id, rank).state != FoundRank::State::Waiting)
     co_return co_await settle(task, rank);
-  auto remove = [this, root = process->root] {
+  auto remove = [this, root = process->process.root] {
     tasks_.remove_root(root);
     return yes(true);
   };
   co_await on_pool(pool_, std::move(remove));
-  const std::filesystem::path own;
-  auto prepared = co_await prepare(task, wanted, own);
+  const std::optional<ReusedProcess> none;
+  auto prepared = co_await prepare(task, wanted, none);
   if (prepared) prepared = co_await lay_ticket(task->id, rank);
   if (prepared)
     co_await launch(task, rank, wanted.framework);
@@ -258,7 +262,8 @@ std::optional<IdleProcesses::Kind> Daemon::offered(const std::filesystem::path& 
   const auto spec = tasks_.spec(id, rank);
   if (spec.reuse.empty() || !std::filesystem::exists(directory / "exit.json")) return std::nullopt;
   process->second.let_go();  // watch() reads how the task ended.
-  return IdleProcesses::Kind{spec.reuse, remembered->second.slot_ids, spec.reuse_root};
+  return IdleProcesses::Kind{
+      spec.reuse, remembered->second.slot_ids, {spec.reuse_root, spec.process_of.empty() ? id : spec.process_of}};
 }
 
 asio::awaitable<void> Daemon::wait_for_end(TaskPtr task, int rank, pid_t pid,
@@ -351,7 +356,10 @@ asio::awaitable<void> Daemon::adopt(std::string id, Remembered remembered, bool 
     else
       coroutines_.spawn(adopt_rank(task, rank));
   }
-  if (!open.empty()) happened([this, id] { return reconciler_->running(id); });
+  if (!open.empty())
+    happened([this, id, process_of = tasks_.spec(id, open.front()).process_of] {
+      return reconciler_->running(id, process_of);
+    });
   if (!remembered.shipped) coroutines_.spawn(ship(task, ranks));
 }
 

@@ -93,7 +93,7 @@ asio::awaitable<void> IdleProcesses::greet(int accepted) {
   auto kind = offered_(*directory, peer.pid);
   if (!kind) co_return;
   keep(std::make_shared<IdleProcess>(IdleProcess{std::move(kind->key), std::move(kind->slots),
-                                                 std::move(kind->root), *start_time, *std::move(shim),
+                                                 std::move(kind->process), *start_time, *std::move(shim),
                                                  std::move(socket)}));
 }
 
@@ -110,7 +110,7 @@ asio::awaitable<void> IdleProcesses::watch(IdleProcessPtr process) {
   idle_.remove(process);
   process->socket.close();
   co_await process->shim.ended();
-  ended_(process->root);
+  ended_(process->process.root);
 }
 
 IdleProcessPtr IdleProcesses::take(const std::string& key) {

@@ -14,6 +14,7 @@
 
 #include "det/agent/async.h"
 #include "det/agent/shim/process.h"
+#include "det/agent/tasks.h"
 #include "det/api/agent.h"
 
 namespace det::agent {
@@ -26,7 +27,7 @@ std::string reuse_key(const api::DesiredAllocation& allocation);
 struct IdleProcess {
   std::string key;
   std::vector<int> slots;
-  std::filesystem::path root;  ///< Its files.
+  ReusedProcess process;
   std::int64_t start_time = 0;
   Process shim;
   asio::posix::stream_descriptor socket;  ///< To the shim, which ends when it is closed.
@@ -41,7 +42,7 @@ class IdleProcesses {
   struct Kind {
     std::string key;
     std::vector<int> slots;
-    std::filesystem::path root;
+    ReusedProcess process;
   };
   /// Called with the directory of the rank that has ended and its shim's number; nothing: it is not accepted.
   using Offered = std::function<std::optional<Kind>(const std::filesystem::path& directory, pid_t shim)>;

@@ -36,6 +36,7 @@ api::SyncRequest Reconciler::next_request(Time now, std::int64_t wait_millisecon
     report.allocation_id = id;
     report.state = state_of(entry);
     report.exits = entry.exits;
+    report.process_of = entry.process_of;
   }
   sent_[sequence_] = now;
   while (sent_.size() > kSentMax) sent_.erase(sent_.begin());
@@ -190,9 +191,10 @@ Remembered* Reconciler::find(const std::string& id) {
   return it == memory_.allocations.end() ? nullptr : &it->second;
 }
 
-Actions Reconciler::running(const std::string& id) {
+Actions Reconciler::running(const std::string& id, const std::string& process_of) {
   auto* entry = find(id);
   if (entry == nullptr || entry->running) return {};
+  entry->process_of = process_of;
   entry->running = true;  // After a crash, the files of its ranks say so.
   ++report_revision_;
   return {};

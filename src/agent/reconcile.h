@@ -49,11 +49,13 @@ struct Remembered {
   bool shipped = false;              ///< All its logs are with the master.
   bool lapsed = false;               ///< Ended by us because no master answered: not a failure of the task.
   std::vector<api::RankExit> exits;  ///< By rank, each once.
+  std::string process_of;            ///< See api::AllocationReport.
   bool ended() const { return static_cast<int>(exits.size()) == ranks; }
   friend bool operator==(const Remembered&, const Remembered&) = default;
 };
 BOOST_DESCRIBE_STRUCT(Remembered, (),
-                      (rank_start, ranks, slot_ids, grace_seconds, running, shipped, lapsed, exits))
+                      (rank_start, ranks, slot_ids, grace_seconds, running, shipped, lapsed, exits,
+                       process_of))
 
 /// The durable state of an agent: what it has ever started and not yet been
 /// told to forget, and the newest master that it has heard.
@@ -117,7 +119,7 @@ class Reconciler {
   api::SyncRequest next_request(Time now, std::int64_t wait_milliseconds);
   Actions on_reply(const api::SyncReply& reply, Time now);
 
-  Actions running(const std::string& id);
+  Actions running(const std::string& id, const std::string& process_of = {});
   Actions exited(const std::string& id, const api::RankExit& exit, Time now);
   Actions logs_shipped(const std::string& id);
   /// Requires certainty: no process of it ever began, nor will.

@@ -122,17 +122,17 @@ Result<void> Tasks::keep_model(const std::string& digest, const std::string& arc
 
 Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions& options,
                             const Machine& machine, const std::string& cluster_id,
-                            const fs::path& taken_over) const {
+                            const std::optional<ReusedProcess>& taken_over) const {
   std::error_code error;
   fs::remove_all(allocation(a.allocation_id), error);
   if (a.ranks() == 1) spare_.take(allocation(a.allocation_id), std::to_string(a.rank_start));
   const auto key = reuse_key(a);
-  const auto directory = !taken_over.empty() ? taken_over
-                         : key.empty()       ? allocation(a.allocation_id)
-                                             : state_dir_ / kReused / (random_hex() + random_hex());
+  const auto directory = taken_over    ? taken_over->root
+                         : key.empty() ? allocation(a.allocation_id)
+                                       : state_dir_ / kReused / (random_hex() + random_hex());
   const auto work = directory / "work";
   if (auto made = make_directory(work); !made) return made;
-  if (!a.model_definition.empty() && taken_over.empty()) {
+  if (!a.model_definition.empty() && !taken_over) {
     const auto archive = model(a.model_definition);
     // Others that came meanwhile may have taken its place: it is fetched again.
     if (!archive)
@@ -167,6 +167,7 @@ Result<void> Tasks::prepare(const api::DesiredAllocation& a, const AgentOptions&
     spec.reuse = key;
     spec.reuse_socket = state_dir_ / kReuseSocket;
     spec.reuse_root = directory;
+    if (taken_over) spec.process_of = taken_over->started_for;
   }
   if (fs::is_regular_file(work / kHook, error)) {
     spec.startup_hook = work / kHook;

@@ -30,6 +30,12 @@ struct FoundRank {
   ShimExit exit;
 };
 
+/// A process that has run a task, and may run another one.
+struct ReusedProcess {
+  std::filesystem::path root;  ///< Its files.
+  std::string started_for;     ///< An allocation.
+};
+
 /// The agent's directory: memory, model definitions, and a directory for each
 /// allocation. Blocking; safe from one thread at a time for each allocation.
 ///
@@ -71,11 +77,11 @@ class Tasks {
   /// definition and the specs of all its ranks, but no tickets. What a crash
   /// left there is deleted first. Requires: no process of it ever began.
   ///
-  /// `root` is where the files are of a process that it takes over, with the model definition in it; empty:
-  /// it gets its own files, where a process that others may take over (reuse_key) keeps them in `reused/`.
+  /// `taken_over` is the process that runs it, and has the model definition; without one, it gets its own
+  /// files, where a process that others may take over (reuse_key) keeps them in `reused/`.
   Result<void> prepare(const api::DesiredAllocation& allocation, const AgentOptions& options,
                        const Machine& machine, const std::string& cluster_id,
-                       const std::filesystem::path& root = {}) const;
+                       const std::optional<ReusedProcess>& taken_over = {}) const;
   /// Deletes the files of a process that others might have taken over; not while it lives.
   void remove_root(const std::filesystem::path& root) const;
   /// Deletes those that no rank names.

@@ -54,9 +54,10 @@ struct AllocationReport {
   AllocationState state = AllocationState::starting;
   std::vector<RankExit> exits;         ///< One for each rank that has ended, by rank.
   std::vector<std::string> addresses;  ///< Where the ranks of other agents reach this one.
+  std::string process_of{};            ///< For which its process was started, if for another one.
   friend bool operator==(const AllocationReport&, const AllocationReport&) = default;
 };
-BOOST_DESCRIBE_STRUCT(AllocationReport, (), (allocation_id, state, exits, addresses))
+BOOST_DESCRIBE_STRUCT(AllocationReport, (), (allocation_id, state, exits, addresses, process_of))
 
 /// POST /api/v1/agents/{agentId}/sync
 struct SyncRequest {

@@ -43,6 +43,7 @@ template Change::Change(DeleteModelVersion);
 template Change::Change(SetCheckpointMetadata);
 template Change::Change(SetTrialMetadata);
 template Change::Change(AddEnvironment);
+template Change::Change(CopyEnvironment);
 template Change::Change(PutUnmanaged);
 template Change::Change(PutTrialSource);
 template Change::Change(PutWorkspace);

@@ -218,9 +218,17 @@ struct SetTrialMetadata {
   TrialId trial_id;
   json::object metadata;
 };
-/// What a process of a (trial, run, rank) said first stays.
+/// In place of what the same (trial, run, rank) said before.
 struct AddEnvironment {
   EnvironmentRecord record;
+};
+/// The first rank of the run has the environment of an allocation of the same experiment, in whose process it runs.
+/// Without effect if there is none.
+struct CopyEnvironment {
+  TrialId trial_id;
+  std::int64_t run_id = 0;
+  std::string allocation_id;
+  Time time;
 };
 struct PutUnmanaged {
   UnmanagedRecord record;
@@ -284,7 +292,7 @@ using AnyChange = std::variant<
     AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, PutTask, AddMetrics,
     RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition, PutUser, PutSession, DeleteSession,
     DeleteSessionsOf, PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel,
-    PutModelVersion, DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment,
+    PutModelVersion, DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment, CopyEnvironment,
     PutUnmanaged, PutTrialSource, PutWorkspace, DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin,
     PutConfigPolicy, DeleteConfigPolicy, PutWebhook, DeleteWebhook, PutDelivery, DeleteDelivery, PutLogHit,
     PutSetting, PutRoleAssignment, DeleteRoleAssignment, PutGroup, DeleteGroup, AppendAudit, PruneAudit,

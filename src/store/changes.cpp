@@ -94,6 +94,7 @@ void ChangeWriter::apply(const Change& change) {
           [&](const SetCheckpointMetadata& c) { set_checkpoint_metadata(connection_, c); },
           [&](const SetTrialMetadata& c) { set_trial_metadata(connection_, c); },
           [&](const AddEnvironment& c) { put_environment(connection_, c.record); },
+          [&](const CopyEnvironment& c) { copy_environment(connection_, c); },
           [&](const PutUnmanaged& c) { put_unmanaged(connection_, c.record); },
           [&](const PutTrialSource& c) { put_trial_source(connection_, c.record); },
           [&](const PutWorkspace& c) { put_workspace(connection_, c.record); },

@@ -199,10 +199,13 @@ def run_task(another: AnotherTask | None) -> int:
     if another is None:
         return _run_to_the_end()
 
+    reported = _environment.report_once()
+
     def next_trial(tidy_up: Callable[[], None]) -> bool:
         take_storage_as_probed(config)  # by the trial that has just succeeded
         if not another(tidy_up):
             return False
+        reported.next_trial()
         take_environment()
         return True
 

@@ -52,12 +52,13 @@ struct ShimSpec {
       reuse;  ///< What a task must have in common with this one to run in its process; empty: none may.
   std::string reuse_socket;  ///< With `reuse`: the agent's, for shims whose task has succeeded (reuse.h).
   std::string reuse_root;    ///< With `reuse`: the directory of the process's files, locked while it lives.
+  std::string process_of;    ///< The allocation for which the process was started; empty: this one.
 };
 BOOST_DESCRIBE_STRUCT(ShimSpec, (),
                       (command, environment, working_directory, startup_hook, hook_python, hook_packages,
                        shared_directory, isolation, hide, show, limits, cgroup, memory_bytes_max, pids_max,
                        lease, grace_seconds, drain_seconds, stall_seconds, spool_bytes_max, uid, gid, reuse,
-                       reuse_socket, reuse_root))
+                       reuse_socket, reuse_root, process_of))
 
 /// `lease` of the state directory: until when this machine may run what it runs.
 struct ShimLease {

@@ -109,6 +109,21 @@ api::SyncReply reply_to(Services& s, const Sync& request) {
   return reply;
 }
 
+/// A process that runs one trial after the other tells its environment once, and again where it has changed.
+std::vector<store::Change> environment_of(Services& s, const Sync& request, const cluster::Event& event) {
+  std::vector<store::Change> changes;
+  const auto* started = event.as<cluster::AllocationStarted>();
+  if (started == nullptr) return changes;
+  const auto report =
+      std::ranges::find(request.allocations, started->allocation_id, &api::AllocationReport::allocation_id);
+  const auto* allocation = s.ledger.cluster().allocation(started->allocation_id);
+  if (report == request.allocations.end() || report->process_of.empty() || allocation == nullptr)
+    return changes;
+  changes.push_back(store::CopyEnvironment{allocation->record.trial_id, allocation->record.run_id,
+                                           report->process_of, s.ledger.now()});
+  return changes;
+}
+
 asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context context, Sync request) {
   const auto caller_is = require_agent(context.principal, request.agent_id);
   if (!caller_is) co_return tl::unexpected(caller_is.error());
@@ -142,8 +157,9 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
   while (true) {
     auto news = s.ledger.cluster().news(agent, request);
     if (news.empty()) break;
+    auto also = environment_of(s, request, news.front());
     auto by = "agent " + agent;
-    const auto done = co_await s.ledger.handle(std::move(news.front()), std::move(by));
+    const auto done = co_await s.ledger.handle(std::move(news.front()), std::move(also), std::move(by));
     if (!done) co_return tl::unexpected(done.error());
   }
 

@@ -28,12 +28,39 @@ TEST_P(EnvironmentContract, TheNewestRunComesFirstAndEarlierOnesStay) {
   EXPECT_TRUE(store->environments(TrialId(3)).empty());
 }
 
-TEST_P(EnvironmentContract, WhatAProcessSaidFirstStays) {
-  commit(AddEnvironment{environment(1, 1, 0, "a")});
+TEST_P(EnvironmentContract, WhatAProcessSaysLastCounts) {
+  commit(AddEnvironment{environment(1, 1, 0, "a")}, AddEnvironment{environment(2, 1, 0, "shared")});
   commit(AddEnvironment{environment(1, 1, 0, "b")});
   ASSERT_EQ(store->environments(TrialId(1)).size(), 1u);
-  EXPECT_EQ(store->environments(TrialId(1))[0].digest, "a");
-  EXPECT_EQ(kept(), 1) << "nobody has the one that was refused";
+  EXPECT_EQ(store->environments(TrialId(1))[0].digest, "b");
+  EXPECT_EQ(kept(), 2) << "nobody has the first one";
+  commit(AddEnvironment{environment(1, 1, 0, "b")});
+  commit(AddEnvironment{environment(2, 1, 0, "b")}, AddEnvironment{environment(1, 1, 0, "c")});
+  EXPECT_EQ(store->environments(TrialId(2))[0].digest, "b") << "it is not deleted with its first owner's";
+  EXPECT_EQ(kept(), 2);
+}
+
+TEST_P(EnvironmentContract, IsCopiedFromAnAllocationOfTheSameExperimentOnly) {
+  commit(PutTrial{sample_trial(1, 1)}, PutTrial{sample_trial(2, 1)}, PutTrial{sample_trial(3, 2)});
+  experiment::AllocationRecord first;
+  first.id = first.task_id = "1.x";
+  first.experiment_id = ExperimentId(1);
+  first.trial_id = TrialId(1);
+  first.run_id = 4;
+  const Time time{77};
+  commit(PutAllocation{first}, AddEnvironment{environment(1, 4, 0, "a")},
+         AddEnvironment{environment(1, 4, 1, "other rank")}, AddEnvironment{environment(1, 3, 0, "earlier")});
+  commit(CopyEnvironment{TrialId(2), 5, "1.x", time}, CopyEnvironment{TrialId(3), 1, "1.x", time},
+         CopyEnvironment{TrialId(2), 6, "unknown", time});
+  const auto copied = store->environments(TrialId(2));
+  ASSERT_EQ(copied.size(), 1u);
+  EXPECT_EQ(copied[0].digest, "a");
+  EXPECT_EQ(copied[0].run_id, 5);
+  EXPECT_EQ(copied[0].rank, 0);
+  EXPECT_EQ(copied[0].report_time, time);
+  EXPECT_TRUE(store->environments(TrialId(3)).empty());
+  commit(AddEnvironment{environment(2, 5, 0, "own")}, CopyEnvironment{TrialId(2), 5, "1.x", time});
+  EXPECT_EQ(store->environments(TrialId(2))[0].digest, "own") << "what it says itself counts";
 }
 
 TEST_P(EnvironmentContract, AThousandTrialsShareOneAndItGoesWithTheLastOfThem) {

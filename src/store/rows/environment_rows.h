@@ -8,6 +8,8 @@ namespace det::store {
 
 void put_environment(Connection& connection, const EnvironmentRecord& record);
 /// Those of the experiment's trials, whose rows must still be there.
+void copy_environment(Connection& connection, const CopyEnvironment& copy);
+
 void delete_environments(Connection& connection, ExperimentId id);
 
 std::vector<EnvironmentRecord> read_environments(Connection& connection, TrialId trial);
