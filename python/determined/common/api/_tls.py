@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import urllib.parse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import ssl
@@ -55,8 +55,8 @@ def connection(url: str, timeout: float, trust: Trust | None) -> http.client.HTT
     parts = urllib.parse.urlsplit(url)
     host = str(parts.hostname)
     if trust is None:
-        return http.client.HTTPConnection(host, parts.port, timeout=timeout)
-    return _Connection(host, parts.port, timeout, trust)
+        return _Connection(host, parts.port, timeout=timeout)
+    return _SecureConnection(host, parts.port, timeout, trust)
 
 
 def advice(error: BaseException) -> str:
@@ -73,7 +73,28 @@ def advice(error: BaseException) -> str:
     return ""
 
 
-class _Connection(http.client.HTTPSConnection):
+class _Connection(http.client.HTTPConnection):
+    """Sends a request as a whole: a server that gets the head first has to look twice."""
+
+    _parts: list[bytes] | None = None
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        self._parts = []
+        try:
+            super().request(*args, **kwargs)
+            whole = b"".join(self._parts)
+        finally:
+            self._parts = None
+        self.send(whole)
+
+    def send(self, data: Any) -> None:
+        if self._parts is None:
+            super().send(data)
+        else:
+            self._parts.append(data)
+
+
+class _SecureConnection(_Connection, http.client.HTTPSConnection):
     """An HTTPS connection to a host whose certificate may have another name."""
 
     def __init__(self, host: str, port: int | None, timeout: float, trust: Trust) -> None:
