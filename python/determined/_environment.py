@@ -6,7 +6,6 @@ A record contains nothing that differs between trials, so that a thousand trials
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import logging
 import mmap
@@ -29,20 +28,22 @@ _VARIABLES = re.compile(
     "PYTHONHASHSEED|PYTHONOPTIMIZE|LD_PRELOAD|(OMP|MKL|OPENBLAS|NCCL|GLOO|CUBLAS|CUDNN|TORCH|PYTORCH|MALLOC)_.*"
 )
 """Variables that configure libraries; others are left out because they may hold secrets."""
+_CHANGEABLE = ("versions", "switches", "variables", "packages")
+_HASH_BYTES = 8
 
 
 def collect() -> dict[str, Any]:
     """Returns a JSON object. It describes PyTorch and NumPy only if this process has imported them."""
+    found = _changeable()
+    return {"versions": found["versions"], "os": _operating_system(), "hardware": _hardware(), **found}
+
+
+def _changeable() -> dict[str, Any]:
+    """What may differ between trials that run in one process."""
     return {
         "versions": _versions(_imported()),
-        "os": _operating_system(),
-        "hardware": _hardware(),
         "switches": _switches(),
-        "variables": {
-            name: value
-            for name, value in sorted(os.environ.items())
-            if _VARIABLES.fullmatch(name) and len(value) < 1000
-        },
+        "variables": _variables(),
         "packages": packages(),
     }
 
@@ -61,24 +62,28 @@ class Reported:
     """
 
     def __init__(self) -> None:
-        self._digest = mmap.mmap(-1, hashlib.sha256().digest_size)
+        self._hash = mmap.mmap(-1, _HASH_BYTES)
         self._is_first = True
 
     def next_trial(self) -> None:
         self._is_first = False
 
-    def accepted(self, document: str) -> None:
+    def accepted(self, environment: Mapping[str, Any]) -> None:
         """The master has it."""
         if self._is_first:
-            self._digest[:] = self._of(document)
+            self._hash[:] = self._of(environment)
 
     def has_this(self) -> bool:
         """Whether the environment is that of the first trial."""
-        return not self._is_first and self._digest[:] == self._of(json.dumps(collect()))
+        try:
+            return not self._is_first and self._hash[:] == self._of(_changeable())
+        except Exception:
+            return False  # the report says why
 
     @staticmethod
-    def _of(document: str) -> bytes:
-        return hashlib.sha256(document.encode()).digest()
+    def _of(environment: Mapping[str, Any]) -> bytes:
+        known = [(name, repr(environment[name])) for name in _CHANGEABLE]
+        return hash(tuple(known)).to_bytes(_HASH_BYTES, "little", signed=True)  # equal in forks
 
 
 _reported: Reported | None = None
@@ -102,10 +107,10 @@ def report_in_background(send: Callable[[str], None]) -> threading.Thread | None
 
     def run() -> None:
         try:
-            document = json.dumps(collect())
-            send(document)
+            environment = collect()
+            send(json.dumps(environment))
             if reported is not None:
-                reported.accepted(document)
+                reported.accepted(environment)
         except BaseException as error:
             logger.debug("the environment of the trial was not recorded: %s", error)
 
@@ -263,6 +268,11 @@ def _switches() -> dict[str, Any]:
         "default_dtype": str(torch.get_default_dtype()).removeprefix("torch."),
         "threads": torch.get_num_threads(),
     }
+
+
+def _variables() -> dict[str, str]:
+    named = {name: os.environ[name] for name in sorted(os.environ) if _VARIABLES.fullmatch(name)}
+    return {name: value for name, value in named.items() if len(value) < 1000}
 
 
 def _fields(path: str, separator: str) -> Mapping[str, str]:

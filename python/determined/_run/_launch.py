@@ -28,7 +28,7 @@ def enter(directory: str) -> str:
     return path
 
 
-def threads(environment: dict[str, str]) -> int:
+def threads(environment: Mapping[str, str]) -> int:
     """The number of threads of this slot: that of the agent, or else all processors of the process."""
     text = environment.get("OMP_NUM_THREADS", "").split(",")[0]
     return int(text) if text.isdigit() and int(text) > 0 else len(os.sched_getaffinity(0))
@@ -106,7 +106,7 @@ def build(
             f"{trial_class.__name__} without {', '.join(f'{name}()' for name in missing)}",
             f"all methods that a {family} must have",
         )
-    kind.prepare_process(env, threads(dict(os.environ)))
+    kind.prepare_process(env, threads(os.environ))
     context = trial_class.trial_context_class(env, distributed)
     trial: Any = trial_class(context)
     return context, kind(trial, context, source)

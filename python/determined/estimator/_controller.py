@@ -94,7 +94,7 @@ class EstimatorTrialController(TensorFlowController):
                     "one without",
                     "set resources.slots_per_trial to train on several slots",
                 )
-        threads = _launch.threads(dict(os.environ))
+        threads = _launch.threads(os.environ)
         config = config.replace(
             model_dir=self._model_dir,
             tf_random_seed=self._context.env.trial_seed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import sys
 import threading
 import weakref
@@ -58,6 +59,20 @@ def _wait_for_threads(patience: float) -> None:
 def _waits_for_executors(end: Callable[[], Any]) -> bool:
     function = getattr(end, "func", end)
     return str(getattr(function, "__module__", "")).startswith("concurrent.futures.")
+
+
+def leave_reports() -> None:
+    """Prevents TorchDynamo from writing a report at the end that nobody logs. The warm worker does it for its forks."""
+    for module, name in (("utils", "dump_compile_times"), ("eval_frame", "_log_traced_frames")):
+        place = sys.modules.get(f"torch._dynamo.{module}")
+        if (report := getattr(place, name, None)) is not None:
+            atexit.unregister(report)
+            atexit.register(_if_logged, report)
+
+
+def _if_logged(report: Callable[[], None]) -> None:
+    if logging.getLogger(report.__module__).isEnabledFor(logging.INFO):
+        report()
 
 
 def leave_operators() -> None:

@@ -21,6 +21,7 @@ READ_AT_START = (
     *("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "NUMEXPR_", "VECLIB_", "NPY_", "ATEN_", "TORCH_", "PYTORCH_"),
     *("PYTHON", "LD_", "MALLOC_", "GLIBC_", "LC_", "LANG"),
 )
+_SEED_BYTES = 64
 _TAKEN_OVER = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "PYTHONPATH", "TORCH_CPP_LOG_LEVEL"}
 
 
@@ -91,7 +92,7 @@ def _as_new(directory: str) -> None:
     set_level()
     random.seed()
     if (numpy := sys.modules.get("numpy")) is not None:
-        numpy.random.seed()
+        numpy.random.seed(numpy.frombuffer(os.urandom(_SEED_BYTES), numpy.uint32))  # without one, it takes longer
     if (torch := sys.modules.get("torch")) is not None:
         torch.default_generator.seed()
-        torch.set_num_threads(_launch.threads(dict(os.environ)))
+        torch.set_num_threads(_launch.threads(os.environ))

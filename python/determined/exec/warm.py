@@ -87,6 +87,7 @@ def warm_up() -> None:
     _output.set_up()
     socket.getaddrinfo("127.0.0.1", 0)  # imports the codec of host names
     _ending.leave_operators()
+    _ending.leave_reports()
     gc.collect()
     gc.freeze()  # objects that exist now are not collected, so that forks share their memory
     _huge_pages.collapse()

@@ -50,7 +50,7 @@ def begin(
         submit(config, test=test, context_dir=context_dir, command=command, master_url=master_url)
         sys.exit(0)
     kind, controller = family()
-    controller.prepare_process(env, _launch.threads(dict(os.environ)))
+    controller.prepare_process(env, _launch.threads(os.environ))
     return kind(env, around.distributed if around is not None else None)
 
 

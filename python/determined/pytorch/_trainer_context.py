@@ -187,7 +187,7 @@ def open_context(
     from determined import _runtime
 
     client: RankClient | None = _runtime.Client.from_environment() if env.rank == 0 else None
-    controller_class.prepare_process(env, _launch.threads(dict(os.environ)))
+    controller_class.prepare_process(env, _launch.threads(os.environ))
     context = context_class(env, ranks)
     _on_cluster[context] = client
     context.set_enable_tensorboard_logging(enable_tensorboard_logging)

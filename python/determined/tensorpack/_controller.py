@@ -182,7 +182,7 @@ class TensorpackTrialController(TensorFlowController):
         )
 
     def _open(self, checkpoint: str | None, *, weights_only: bool) -> None:
-        threads = _launch.threads(dict(os.environ))
+        threads = _launch.threads(os.environ)
         creator = tp.tfutils.sesscreate.NewSessionCreator(config=_rng.session_config(None, self._context.env, threads))
         start: Any = tp.tfutils.sessinit.JustCurrentSession()
         if checkpoint is not None:
