@@ -74,6 +74,46 @@ def test_a_failed_report_is_ignored() -> None:
     assert not thread.is_alive()
 
 
+def test_trials_of_one_process_report_it_once_and_again_where_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_environment, "_reported", None)
+    sent: list[str] = []
+
+    def report() -> bool:
+        thread = _environment.report_in_background(sent.append)
+        if thread is not None:
+            thread.join(10)
+        return thread is not None
+
+    reported = _environment.report_once()
+    child = os.fork()
+    if child == 0:  # as every trial by default
+        os._exit(0 if report() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert sent == []
+    reported.next_trial()
+    assert not report(), "the first one has reported it"
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert report() and report(), "it is compared with the first one"
+    assert json.loads(sent[0])["variables"]["OMP_NUM_THREADS"] == "7"
+    monkeypatch.undo()
+    monkeypatch.setattr(_environment, "_reported", reported)
+    assert not report()
+
+
+def test_what_the_first_trial_did_not_report_the_next_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_environment, "_reported", None)
+    reported = _environment.report_once()
+
+    def refuse(_: str) -> None:
+        raise ConnectionError("no")
+
+    for send in (refuse, print, print):
+        thread = _environment.report_in_background(send)
+        assert thread is not None
+        thread.join(10)
+        reported.next_trial()
+
+
 @pytest.fixture
 def repository(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")

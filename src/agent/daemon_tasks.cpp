@@ -262,8 +262,9 @@ std::optional<IdleProcesses::Kind> Daemon::offered(const std::filesystem::path& 
   const auto spec = tasks_.spec(id, rank);
   if (spec.reuse.empty() || !std::filesystem::exists(directory / "exit.json")) return std::nullopt;
   process->second.let_go();  // watch() reads how the task ended.
-  return IdleProcesses::Kind{
-      spec.reuse, remembered->second.slot_ids, {spec.reuse_root, spec.process_of.empty() ? id : spec.process_of}};
+  return IdleProcesses::Kind{spec.reuse,
+                             remembered->second.slot_ids,
+                             {spec.reuse_root, spec.process_of.empty() ? id : spec.process_of}};
 }
 
 asio::awaitable<void> Daemon::wait_for_end(TaskPtr task, int rank, pid_t pid,

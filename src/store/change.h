@@ -222,8 +222,8 @@ struct SetTrialMetadata {
 struct AddEnvironment {
   EnvironmentRecord record;
 };
-/// The first rank of the run has the environment of an allocation of the same experiment, in whose process it runs.
-/// Without effect if there is none.
+/// The first rank of the run has the environment of an allocation of the same experiment, in whose process it
+/// runs. Without effect if there is none.
 struct CopyEnvironment {
   TrialId trial_id;
   std::int64_t run_id = 0;
@@ -288,15 +288,17 @@ struct PutSetting {
 };
 
 /// What a Change may be.
-using AnyChange = std::variant<
-    AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, PutTask, AddMetrics,
-    RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition, PutUser, PutSession, DeleteSession,
-    DeleteSessionsOf, PutAccessToken, PutTemplate, DeleteTemplate, DeleteExperiment, PutModel, DeleteModel,
-    PutModelVersion, DeleteModelVersion, SetCheckpointMetadata, SetTrialMetadata, AddEnvironment, CopyEnvironment,
-    PutUnmanaged, PutTrialSource, PutWorkspace, DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin,
-    PutConfigPolicy, DeleteConfigPolicy, PutWebhook, DeleteWebhook, PutDelivery, DeleteDelivery, PutLogHit,
-    PutSetting, PutRoleAssignment, DeleteRoleAssignment, PutGroup, DeleteGroup, AppendAudit, PruneAudit,
-    SetLogRetention, DropLogs, PutDeletion, EndDeletion, BeginCheckpoint, DropBegunCheckpoint>;
+using AnyChange =
+    std::variant<AppendEvent, SaveSnapshot, PutExperiment, PutTrial, PutAllocation, PutCheckpoint, PutTask,
+                 AddMetrics, RewindTrial, AddLogs, AddOwnLogs, PutSearch, PutModelDefinition, PutUser,
+                 PutSession, DeleteSession, DeleteSessionsOf, PutAccessToken, PutTemplate, DeleteTemplate,
+                 DeleteExperiment, PutModel, DeleteModel, PutModelVersion, DeleteModelVersion,
+                 SetCheckpointMetadata, SetTrialMetadata, AddEnvironment, CopyEnvironment, PutUnmanaged,
+                 PutTrialSource, PutWorkspace, DeleteWorkspace, PutProject, DeleteProject, PutPin, DeletePin,
+                 PutConfigPolicy, DeleteConfigPolicy, PutWebhook, DeleteWebhook, PutDelivery, DeleteDelivery,
+                 PutLogHit, PutSetting, PutRoleAssignment, DeleteRoleAssignment, PutGroup, DeleteGroup,
+                 AppendAudit, PruneAudit, SetLogRetention, DropLogs, PutDeletion, EndDeletion,
+                 BeginCheckpoint, DropBegunCheckpoint>;
 
 template <class T, class Variant>
 constexpr bool kIsOneOf = false;

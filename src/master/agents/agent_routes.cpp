@@ -112,12 +112,13 @@ api::SyncReply reply_to(Services& s, const Sync& request) {
 /// A process that runs one trial after the other tells its environment once, and again where it has changed.
 std::vector<store::Change> environment_of(Services& s, const Sync& request, const cluster::Event& event) {
   std::vector<store::Change> changes;
-  const auto* started = event.as<cluster::AllocationStarted>();
-  if (started == nullptr) return changes;
-  const auto report =
-      std::ranges::find(request.allocations, started->allocation_id, &api::AllocationReport::allocation_id);
-  const auto* allocation = s.ledger.cluster().allocation(started->allocation_id);
-  if (report == request.allocations.end() || report->process_of.empty() || allocation == nullptr)
+  std::string id;
+  if (const auto* started = event.as<cluster::AllocationStarted>()) id = started->allocation_id;
+  if (const auto* exited = event.as<cluster::AllocationExited>()) id = exited->allocation_id;
+  const auto report = std::ranges::find(request.allocations, id, &api::AllocationReport::allocation_id);
+  if (report == request.allocations.end() || report->process_of.empty()) return changes;
+  const auto* allocation = s.ledger.cluster().allocation(id);
+  if (allocation == nullptr || allocation->record.state >= experiment::AllocationState::Running)
     return changes;
   changes.push_back(store::CopyEnvironment{allocation->record.trial_id, allocation->record.run_id,
                                            report->process_of, s.ledger.now()});

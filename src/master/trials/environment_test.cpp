@@ -52,8 +52,7 @@ TEST_F(EnvironmentTest, RunsInTheSameEnvironmentShareIt) {
 }
 
 TEST_F(EnvironmentTest, ATrialInTheProcessOfAnotherOneHasItsEnvironment) {
-  submit("searcher: {name: grid, metric: loss, max_length: {batches: 1}}\nhyperparameters: {x: {type: "
-         "categorical, vals: [1, 2]}}\n");
+  submit("searcher: {name: random, metric: loss, max_trials: 2, max_length: {batches: 1}}\n");
   const auto tasks = sync("a", 2).desired;
   ASSERT_EQ(tasks.size(), 2u);
   const auto &first = tasks[0], &second = tasks[1];
@@ -66,6 +65,33 @@ TEST_F(EnvironmentTest, ATrialInTheProcessOfAnotherOneHasItsEnvironment) {
   EXPECT_EQ(told(second).at("environments").at(0).at("found").at(0).at("runId"), 1);
   tell(second, there_);
   EXPECT_EQ(told(second).at("environments").at(0).at("environment"), there_);
+}
+
+TEST_F(EnvironmentTest, ATrialThatEndsBeforeItIsKnownToRunHasItToo) {
+  submit("searcher: {name: random, metric: loss, max_trials: 2, max_length: {batches: 1}}\n");
+  const auto tasks = sync("a", 2).desired;
+  ASSERT_EQ(tasks.size(), 2u);
+  tell(tasks[0], here_);
+  tell(tasks[1], there_);
+  const auto after = [&](const api::DesiredAllocation& task, api::AllocationState state) {
+    sync("a", 2,
+         {{.allocation_id = task.allocation_id,
+           .state = state,
+           .exits = {{.rank = 0, .code = 1}},
+           .process_of = tasks[0].allocation_id}});
+  };
+  after(tasks[0], api::AllocationState::exited);
+  after(tasks[1], api::AllocationState::exited);
+  EXPECT_EQ(told(tasks[1]).at("environments").at(0).at("environment"), there_)
+      << "what it says itself counts";
+  const auto again = sync("a", 2).desired;
+  ASSERT_EQ(again.size(), 2u);
+  ASSERT_EQ(again[1].run_id, 2);
+  after(again[1], api::AllocationState::exited);
+  const auto found = told(again[1]).at("environments").get_array();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].at("environment"), here_);
+  EXPECT_EQ(found[0].at("found").at(0).at("runId"), 2);
 }
 
 TEST_F(EnvironmentTest, WhatDoesNotFitTheDocumentIsRefusedAndNullIsAsIfItWereNotGiven) {

@@ -10,9 +10,11 @@ from cluster import HERE, wait_until
 SCRIPT = """
 import os, pathlib, time
 import determined as det
+import torch
 
 info = det.get_cluster_info()
 x = info.trial.hparams["x"]
+torch.use_deterministic_algorithms(x == 5)
 print("trial", info.trial.trial_id, "in", os.getcwd(), "beside", sorted(os.listdir(".")))
 pathlib.Path("left behind").touch()
 with det.core.init() as context:
@@ -66,6 +68,16 @@ def places(cluster, trial):
     return [match[2] for match in found if match]
 
 
+def deterministic(cluster, trial):
+    """By run, as its environment says."""
+    found = cluster.get(f"trials/{trial}/environment")["environments"]
+    return {
+        place["runId"]: environment["environment"]["switches"]["deterministic_algorithms"]
+        for environment in found
+        for place in environment["found"]
+    }
+
+
 def test_a_crash_ends_the_process_and_the_next_trials_share_another_one(start, script):
     cluster = start(options=["--slots", "1"])
     experiment = cluster.create(script())
@@ -77,6 +89,7 @@ def test_a_crash_ends_the_process_and_the_next_trials_share_another_one(start, s
         assert trial["restarts"] == crashed
         runs = places(cluster, trial["id"])
         assert len(runs) == len(set(runs)) == (2 if crashed else 1)
+        assert deterministic(cluster, trial["id"]) == dict.fromkeys(range(1, 1 + len(runs)), trial["hparams"]["x"] == 5)
     assert len({place for trial in trials for place in places(cluster, trial["id"])}) == 2
     wait_until(lambda: not list((cluster.agent_directory / "reused").iterdir()), "the files of the processes are gone")
 
