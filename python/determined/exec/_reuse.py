@@ -70,7 +70,7 @@ class Snapshot:
     def restore(self) -> None:
         """Restores the process for the next trial. Requires: ``can_restore()``."""
         self._leftovers.remove()
-        for name in set(sys.modules) - self._modules:
+        for name in [name for name in sys.modules if name not in self._modules]:
             if self._is_of_trial(getattr(sys.modules[name], "__dict__", {})):
                 del sys.modules[name]
         for number, handler in self._signals.items():

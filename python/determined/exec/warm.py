@@ -263,10 +263,15 @@ def take_environment() -> None:
     entries: list[bytes] = []
     while (entry := environ[len(entries)]) is not None:
         entries.append(entry)
-    os.environ.clear()
+    found: dict[bytes, bytes] = {}
     for entry in entries:
         name, _, value = entry.partition(b"=")
-        os.environb[name] = value
+        found[name] = value
+    for name in [name for name in os.environb if name not in found]:
+        del os.environb[name]
+    for name, value in found.items():
+        if os.environb.get(name) != value:
+            os.environb[name] = value
 
 
 def take_import_path() -> None:

@@ -3302,7 +3302,7 @@ export interface paths {
         /** Get the environment of each run of a trial: packages, hardware, flags and seeds */
         readonly get: operations["getTrialsTrialIdEnvironment"];
         readonly put?: never;
-        /** Report the environment of a process, once for each run and rank */
+        /** Report the environment of a process; the newest report of a run and rank counts */
         readonly post: operations["postTrialsTrialIdEnvironment"];
         readonly delete?: never;
         readonly options?: never;
@@ -4196,6 +4196,7 @@ export interface components {
             readonly state?: "starting" | "running" | "exited";
             readonly exits?: readonly components["schemas"]["RankExit"][];
             readonly addresses?: readonly string[];
+            readonly processOf?: string;
         };
         readonly AllotmentClaim: {
             readonly allotmentId?: string;
@@ -20937,15 +20938,6 @@ export interface operations {
             };
             /** @description NotFound */
             readonly 404: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description AlreadyExists */
-            readonly 409: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

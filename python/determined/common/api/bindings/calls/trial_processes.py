@@ -231,7 +231,7 @@ def post_ReportTrialSearcherEarlyExit(session: Session, *, trialId: int, body: v
 
 
 def post_ReportTrialEnvironment(session: Session, *, trialId: int, body: v1ReportTrialEnvironmentRequest) -> None:
-    """Report the environment of a process, once for each run and rank."""
+    """Report the environment of a process; the newest report of a run and rank counts."""
     session.post(f"/api/v1/trials/{trialId}/environment", body=body.to_json(omit_unset=True))
 
 

@@ -25,6 +25,7 @@ class v1AllocationReport(Message):
     state: str | None = None
     exits: list[v1RankExit] | None = None
     addresses: list[str] | None = None
+    processOf: str | None = None
 
 
 class v1DesiredAllocation(Message):
