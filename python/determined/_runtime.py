@@ -223,6 +223,11 @@ def next_action(
 _probed: set[tuple[str, str]] = set()
 
 
+def take_as_probed(storage_json: str, container_root: str) -> None:
+    """A fork of this process has probed the storage of this configuration, see :meth:`CheckpointStorage.probe`."""
+    _probed.add((storage_json, container_root))
+
+
 @dataclasses.dataclass(frozen=True)
 class CheckpointStorage:
     """Where checkpoints live."""
@@ -267,11 +272,7 @@ class CheckpointStorage:
         """Fails if nothing can be saved here. Tries it once in a process, which may run several trials."""
         if self._config not in _probed:
             _native.storage_probe(self._handle)
-            self.take_as_probed()
-
-    def take_as_probed(self) -> None:
-        """A fork of this process has probed it."""
-        _probed.add(self._config)
+            _probed.add(self._config)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
 from determined import _environment
@@ -200,19 +200,23 @@ def run_task(another: AnotherTask | None) -> int:
     if another is None:
         return _run_to_the_end()
 
+    from determined import _runtime
+
     reported = _environment.report_once()
+    directory = os.environ.get("DET_WORKDIR") or os.getcwd()
+    config = _requirements.config_of(os.environ)
+    storage = json.dumps(config.get("checkpoint_storage"))
+    with contextlib.suppress(Exception):  # which the trial reports
+        _families.keep_names(pathlib.Path(directory), config)
 
     def next_trial(tidy_up: Callable[[], None]) -> bool:
-        take_storage_as_probed(config)  # by the trial that has just succeeded
+        _runtime.take_as_probed(storage, SHARED_FS_CONTAINER_PATH)  # by the trial that has just succeeded
         if not another(tidy_up):
             return False
         reported.next_trial()
         take_environment()
         return True
 
-    directory = os.environ.get("DET_WORKDIR") or os.getcwd()
-    config = _requirements.config_of(os.environ)
-    _families.keep_names(pathlib.Path(directory), config)
     if not config.get("reuse"):
         if _script.command_of(os.environ) is not None:
             _warm_script.set_level()  # here rather than in every fork, which would copy all loggers
@@ -246,15 +250,6 @@ def _run_trial() -> int:
     except BaseException as error:
         _failure.report(error)
         return 1
-
-
-def take_storage_as_probed(config: Mapping[str, Any]) -> None:
-    """Forks of this process need not probe the storage of checkpoints again."""
-    from determined import _runtime
-
-    section = json.dumps(config.get("checkpoint_storage"))
-    with contextlib.suppress(Exception):  # what is wrong with it, the trial says
-        _runtime.CheckpointStorage.from_config_json(section, SHARED_FS_CONTAINER_PATH).take_as_probed()
 
 
 def take_environment() -> None:
