@@ -18,6 +18,7 @@ from determined._bucket import bucket_of
 from determined._info import ClusterInfo, get_trial_cluster_info
 from determined._run._local import DirectoryStorage
 from determined.common.api import errors
+from determined.common.constants import SHARED_FS_CONTAINER_PATH
 from determined.core._checkpoint import CheckpointContext, Storage
 from determined.core._connection import Master
 from determined.core._distributed import DistributedContext
@@ -30,7 +31,6 @@ from determined.tensorboard._board import Board, storage_root
 
 logger = logging.getLogger("determined")
 
-_CONTAINER_ROOT = "/determined_shared_fs"
 _EXIT_GONE = 80
 
 
@@ -242,7 +242,7 @@ def make_storage(section: Mapping[str, Any], *, probe: bool) -> tuple[Storage, p
     """
     from determined import _runtime
 
-    storage: Any = _runtime.CheckpointStorage.from_config_json(json.dumps(section), _CONTAINER_ROOT)
+    storage: Any = _runtime.CheckpointStorage.from_config_json(json.dumps(section), SHARED_FS_CONTAINER_PATH)
     if probe:
         storage.probe()  # better now than after hours of training
     return storage, storage_root(section)

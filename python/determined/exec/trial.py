@@ -25,11 +25,10 @@ from determined._run._loop import Follower, Loop
 from determined._runtime_api import EXIT_GONE, RankClient
 from determined._train_context import TrialContext
 from determined.common import util
+from determined.common.constants import SHARED_FS_CONTAINER_PATH
 from determined.errors import InvalidHP
 from determined.exec import _ending, _output, _requirements, _script
 from determined.tensorboard._board import Board, storage_place
-
-_CONTAINER_ROOT = "/determined_shared_fs"
 
 
 def main(worker: Mapping[str, str] | None = None) -> int:
@@ -178,7 +177,7 @@ def _board(context: TrialContext) -> Board | None:
 
 def _storage(env: EnvContext, runtime: Any) -> Any:
     config = env.experiment_config.get("checkpoint_storage")
-    storage = runtime.CheckpointStorage.from_config_json(json.dumps(config), _CONTAINER_ROOT)
+    storage = runtime.CheckpointStorage.from_config_json(json.dumps(config), SHARED_FS_CONTAINER_PATH)
     if env.rank == 0:
         storage.probe()  # better now than after hours of training
     return storage

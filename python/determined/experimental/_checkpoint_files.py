@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from determined.common.api import Session
+from determined.common.constants import SHARED_FS_CONTAINER_PATH
 from determined.errors import NoDirectStorageAccess
 from determined.experimental._checkpoint_fields import DownloadMode
 from determined.experimental._resource import path_of
-
-_CONTAINER_ROOT = "/determined_shared_fs"
 
 
 def fetch(
@@ -53,7 +52,7 @@ def _places(storage: Mapping[str, Any]) -> Iterator[pathlib.Path]:
         inside = pathlib.Path(below)
         if inside.is_absolute():
             inside = inside.relative_to(host) if inside.is_relative_to(host) else pathlib.Path()
-        yield _CONTAINER_ROOT / inside
+        yield SHARED_FS_CONTAINER_PATH / inside
 
 
 def _extract(members: tarfile.TarFile, directory: pathlib.Path) -> None:

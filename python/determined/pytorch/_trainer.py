@@ -17,6 +17,7 @@ from determined._run import _launch, _profiling
 from determined._run._local import DirectoryStorage, LocalClient, LocalOperations, new_uuid
 from determined._run._loop import Follower, Loop
 from determined._runtime_api import LoopState
+from determined.common.constants import SHARED_FS_CONTAINER_PATH
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
 from determined.pytorch._loading import UNKNOWN
@@ -26,7 +27,6 @@ from determined.tensorboard._board import Board, storage_place
 
 logger = logging.getLogger("determined")
 
-_CONTAINER_ROOT = "/determined_shared_fs"
 _POLICIES = ("best", "all", "none")
 _NO_REPORT = 1 << 30
 """The number of batches in a report if no other is due; the end or a period comes earlier."""
@@ -319,7 +319,7 @@ def _cluster_run(trial: PyTorchTrial, context: PyTorchTrialContext, plan: _Plan)
         return length
 
     storage: Any = _runtime.CheckpointStorage.from_config_json(
-        json.dumps(config["checkpoint_storage"]), _CONTAINER_ROOT
+        json.dumps(config["checkpoint_storage"]), SHARED_FS_CONTAINER_PATH
     )
     if context.env.rank == 0:
         storage.probe()  # better now than after hours of training
