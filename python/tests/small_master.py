@@ -40,6 +40,7 @@ class SmallMaster:
         self.lengths = lengths
         self.completed: dict[int, float] = {}
         self.told: list[tuple[str, Any]] = []
+        self.asked: list[tuple[str, dict[str, str]]] = []
         self.preempt_after: int | None = None
         self.gone_after: int | None = None
         self.reported = threading.Condition()
@@ -82,7 +83,12 @@ class SmallMaster:
     def calls(self, ending: str) -> list[Any]:
         return [body for path, body in list(self.told) if path.endswith(ending)]
 
+    def known_operations(self) -> list[int]:
+        """How many operations the trial knew whenever it asked for more."""
+        return [int(query["known"]) for path, query in list(self.asked) if path.endswith("/searcher/operation")]
+
     def get(self, path: str, query: dict[str, str]) -> tuple[int, Any]:
+        self.asked.append((path, query))
         if path.endswith("/searcher/operation"):
             operations = [{"length": str(n), "completed": n in self.completed} for n in self.lengths]
             return 200, {"operations": operations, "closed": True, "unit": "batches"}

@@ -17,6 +17,7 @@ from small_master import SmallMaster
 import determined as det
 from determined import core
 from determined.common.api import errors
+from determined.core import _searcher
 from determined.core._connection import Master
 
 
@@ -131,6 +132,21 @@ def test_an_operation_has_to_be_completed_before_the_next(master: SmallMaster) -
     with core.init() as context, pytest.raises(RuntimeError, match="length 9 is not completed"):
         for _ in context.searcher.operations():
             pass
+
+
+def test_an_operation_that_the_process_starts_with_is_begun_once_without_asking(master: SmallMaster) -> None:
+    _searcher.begin_with(9)
+    lengths = []
+    with core.init() as context:
+        for operation in context.searcher.operations():
+            lengths.append(operation.length)
+            operation.report_completed(0.25)
+    assert lengths == [9, 16]
+    assert master.known_operations()[0] == 1
+    master.asked.clear()
+    with core.init() as context:
+        assert list(context.searcher.operations()) == []
+    assert master.known_operations()[0] == 0
 
 
 def test_the_chief_tells_the_master(master: SmallMaster) -> None:

@@ -25,6 +25,7 @@ constexpr milliseconds kRetryMin{100};
 constexpr milliseconds kRetryMax{5'000};
 constexpr std::chrono::microseconds kRequestPause{500};
 constexpr milliseconds kLogPause{100};
+constexpr milliseconds kForgetAfter{1'000};
 constexpr milliseconds kAnswerPatience{15'000};
 constexpr int kInFlightMax = 4;
 constexpr std::int64_t kMemoryMin = 16 << 20;  // Less, and not even the init can start.
@@ -158,6 +159,7 @@ asio::awaitable<Result<void>> Daemon::run() {
   co_await coroutines_.stop();
   client_.close();
   pool_.join();
+  if (!forgotten_.empty()) (void)tasks_.write_memory(reconciler_->memory());
   if (coroutines_.failure()) std::rethrow_exception(coroutines_.failure());
   co_return Result<void>();
 }
@@ -169,8 +171,13 @@ void Daemon::happened(Event event) {
 
 asio::awaitable<void> Daemon::decide() {
   while (true) {
-    co_await inbox_bell_.wait();
+    if (forgotten_.empty())
+      co_await inbox_bell_.wait();
+    else
+      co_await inbox_bell_.wait(forget_by_ - std::chrono::steady_clock::now());
     deciding_ = true;
+    if (inbox_.empty() && !forgotten_.empty() && std::chrono::steady_clock::now() >= forget_by_)
+      co_await remember();
     while (!inbox_.empty()) {
       Actions actions;
       while (!inbox_.empty()) {
@@ -178,27 +185,41 @@ asio::awaitable<void> Daemon::decide() {
         inbox_.pop_front();
         for (auto& action : event()) actions.push_back(std::move(action));
       }
-      // Whatever was decided together is written down together, before any of it is done.
-      for (auto pause = kRetryMin; remembered_ != reconciler_->memory_revision();
-           pause = std::min(pause * 2, kRetryMax)) {
-        const auto revision = reconciler_->memory_revision();
-        auto work = [this, memory = reconciler_->memory()] { return tasks_.write_memory(memory); };
-        const auto written = co_await on_pool(pool_, std::move(work));
-        if (written) {
-          remembered_ = revision;
-        } else {
-          logging::error("cannot save the agent's state; no allocation starts until this works: {}",
-                         written.error().message());
-          asio::steady_timer timer(executor_, pause);
-          co_await timer.async_wait(asio::use_awaitable);
+      for (const auto& action : actions) {
+        if (std::holds_alternative<Start>(action)) perform(action);  // Waits for its revision by itself.
+        if (const auto* known = std::get_if<Forget>(&action)) {
+          if (forgotten_.empty()) forget_by_ = std::chrono::steady_clock::now() + kForgetAfter;
+          forgotten_.push_back(known->allocation_id);
         }
       }
+      // Whatever was decided together is written down together, before any of it is done.
+      if (remembered_ != reconciler_->memory_revision()) co_await remember();
       if (options_.on_disconnect == OnDisconnect::Stop) co_await renew_lease();
-      for (const auto& action : actions) perform(action);
+      for (const auto& action : actions)
+        if (!std::holds_alternative<Start>(action)) perform(action);
     }
     deciding_ = false;
     deadline_bell_.ring();
     quiet_bell_.ring();
+  }
+}
+
+/// Writes the memory down, however long it takes.
+asio::awaitable<void> Daemon::remember() {
+  for (auto pause = kRetryMin;; pause = std::min(pause * 2, kRetryMax)) {
+    const auto revision = reconciler_->memory_revision();
+    auto work = [this, memory = reconciler_->memory()] { return tasks_.write_memory(memory); };
+    const auto written = co_await on_pool(pool_, std::move(work));
+    if (written) {
+      remembered_ = revision;
+      for (const auto& id : std::exchange(forgotten_, {})) forget(id);
+      for (auto& [id, task] : live_) task->news.ring();  // Those that wait for it to start.
+      co_return;
+    }
+    logging::error("cannot save the agent's state; no allocation starts until this works: {}",
+                   written.error().message());
+    asio::steady_timer timer(executor_, pause);
+    co_await timer.async_wait(asio::use_awaitable);
   }
 }
 
@@ -218,21 +239,25 @@ asio::awaitable<void> Daemon::renew_lease() {
 void Daemon::perform(const Action& action) {
   if (const auto* wanted = std::get_if<Start>(&action)) {
     logging::info("starting {}", wanted->allocation.allocation_id);
-    coroutines_.spawn(start(add_task(wanted->allocation.allocation_id), wanted->allocation));
+    auto task = add_task(wanted->allocation.allocation_id);
+    task->revision = reconciler_->memory_revision();
+    coroutines_.spawn(start(std::move(task), wanted->allocation));
   } else if (const auto* asked = std::get_if<Terminate>(&action)) {
     signal(asked->allocation_id, SIGTERM);
   } else if (const auto* killed = std::get_if<Kill>(&action)) {
     logging::warn("{} did not exit within its grace period; killing it", killed->allocation_id);
     signal(killed->allocation_id, SIGKILL);
-  } else if (const auto* forgotten = std::get_if<Forget>(&action)) {
-    const auto id = forgotten->allocation_id;
-    live_.erase(id);
-    coroutines_.spawn([](Daemon& self, std::string name) -> asio::awaitable<void> {
-      auto work = [&tasks = self.tasks_, name] { return tasks.remove(name); };
-      const auto removed = co_await on_pool(self.pool_, std::move(work));
-      if (!removed) logging::warn("{}", removed.error().message());  // Deleted at the next start.
-    }(*this, id));
   }
+}
+
+/// Deletes the files of an allocation that is no longer in the memory on disk.
+void Daemon::forget(const std::string& id) {
+  live_.erase(id);
+  coroutines_.spawn([](Daemon& self, std::string name) -> asio::awaitable<void> {
+    auto work = [&tasks = self.tasks_, name] { return tasks.remove(name); };
+    const auto removed = co_await on_pool(self.pool_, std::move(work));
+    if (!removed) logging::warn("{}", removed.error().message());  // Deleted at the next start.
+  }(*this, id));
 }
 
 asio::awaitable<void> Daemon::watch_deadlines() {

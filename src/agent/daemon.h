@@ -23,7 +23,8 @@ namespace det::agent {
 
 /// The shell around a Reconciler: carries its actions out and its reports to
 /// the master. What happens is put into an inbox; one coroutine takes it from
-/// there, asks the reconciler, writes its memory down, and only then acts.
+/// there, asks the reconciler, writes its memory down, and only then acts; the
+/// files of a task that starts are prepared meanwhile.
 class Daemon {
  public:
   Daemon(asio::any_io_executor executor, AgentOptions options, Machine machine,
@@ -40,7 +41,8 @@ class Daemon {
     bool stopping = false;           ///< SIGTERM was asked for.
     bool forcing = false;            ///< The shims were asked for the end by force, after last words.
     bool killing = false;
-    Bell news;  ///< A rank ended.
+    std::uint64_t revision = 0;  ///< Of the first memory that knows it.
+    Bell news;                   ///< A rank ended, or the memory is on disk.
   };
   using TaskPtr = std::shared_ptr<Task>;
   using Event = std::function<Actions()>;
@@ -51,6 +53,8 @@ class Daemon {
   asio::awaitable<void> decide();
   asio::awaitable<void> renew_lease();
   void perform(const Action& action);
+  asio::awaitable<void> remember();
+  void forget(const std::string& id);
   asio::awaitable<void> watch_deadlines();
   asio::awaitable<void> keep_in_touch();
   asio::awaitable<void> exchange(api::SyncRequest request);
@@ -99,8 +103,10 @@ class Daemon {
 
   std::deque<Event> inbox_;
   bool deciding_ = false;
-  std::uint64_t remembered_ = 0;    ///< The memory revision on disk.
-  std::set<std::string> fetching_;  ///< digests of model definitions
+  std::uint64_t remembered_ = 0;        ///< The memory revision on disk.
+  std::vector<std::string> forgotten_;  ///< Still on disk: deleted when the memory is written next.
+  std::chrono::steady_clock::time_point forget_by_;  ///< At the latest.
+  std::set<std::string> fetching_;                   ///< digests of model definitions
   Bell inbox_bell_;
   Bell quiet_bell_;            ///< The inbox was emptied; a reply came or failed.
   Bell deadline_bell_;         ///< The next deadline may have changed.

@@ -65,6 +65,7 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
   if (!idle) co_await idle_.clear(wanted.slot_ids);
   const auto taken_over = idle ? std::optional(idle->process) : std::nullopt;
   const auto prepared = co_await prepare(task, wanted, taken_over);
+  while (remembered_ < task->revision) co_await task->news.wait();
   if (prepared && !idle) co_await wait_for_warm_worker(task, wanted.framework);
   bool used = false;
   for (const int rank : ranks) {
@@ -72,12 +73,13 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
       co_await give_up(task, rank, 1, 0, "cannot start the task: " + prepared.error().message());
     } else if (task->stopping) {
       co_await give_up(task, rank, 128 + SIGTERM, SIGTERM, "stopped before it started");
-    } else if (idle) {
-      used = true;
-      coroutines_.spawn(take_over(task, wanted, idle));
     } else {
-      const auto laid = co_await lay_ticket(task->id, rank);
-      if (laid)
+      // A process that waits for its next task waits for this one rename, too, and not for the pool.
+      const auto laid = idle ? tasks_.lay_ticket(task->id, rank) : co_await lay_ticket(task->id, rank);
+      used = idle && laid;
+      if (used)
+        coroutines_.spawn(take_over(task, wanted, idle));
+      else if (laid)
         co_await launch(task, rank, wanted.framework);
       else
         co_await give_up(task, rank, 1, 0, "cannot start the task: " + laid.error().message());
@@ -104,9 +106,7 @@ asio::awaitable<Result<void>> Daemon::prepare(TaskPtr task, api::DesiredAllocati
       auto options = options_;
       options.leader_url = client_.url().text();
       auto work = [this, wanted, cluster, options = std::move(options), taken_over] {
-        const auto prepared = tasks_.prepare(wanted, options, machine_, cluster, taken_over);
-        if (!prepared || !taken_over) return prepared;
-        return tasks_.lay_ticket(wanted.allocation_id, wanted.rank_start);  // Nothing has to be waited for.
+        return tasks_.prepare(wanted, options, machine_, cluster, taken_over);
       };
       result = co_await on_pool(pool_, std::move(work));
       if (result) co_return result;

@@ -84,7 +84,6 @@ Actions Reconciler::on_reply(const api::SyncReply& reply, Time now) {
     if (entry == nullptr || wanted.contains(id) || state_of(*entry) != api::AllocationState::exited) continue;
     memory_.allocations.erase(id);
     kill_at_.erase(id);
-    ++memory_revision_;
     actions.emplace_back(Forget{id});
   }
   for (auto& action : reconcile(now)) actions.push_back(std::move(action));
@@ -214,7 +213,9 @@ Actions Reconciler::exited(const std::string& id, const api::RankExit& exit, Tim
             .reason = "stopped because the agent could not reach the master"};
   entry->exits.insert(at,
                       said);  // After a crash it is told again: exit.json is there until it is acknowledged.
-  ++report_revision_;
+  // That it ended well, the master takes with the last of the logs.
+  if (said.code != 0 || said.signal != 0 || state_of(*entry) == api::AllocationState::exited)
+    ++report_revision_;
   if (!entry->ended()) return {};
   kill_at_.erase(id);
   Actions actions;

@@ -90,8 +90,10 @@ struct ReconcilerOptions {
 ///
 /// The shell's duties:
 ///   1. after every call compare `memory_revision()`; if it grew, make
-///      `memory()` durable **before** performing the returned actions and
-///      before sending the next request;
+///      `memory()` durable **before** performing the returned actions (the
+///      files of a `Start` may be prepared meanwhile) and before sending the
+///      next request. `Forget` alone does not make it grow: it is performed
+///      when the memory is written next, soon;
 ///   2. perform every action in order; each is idempotent;
 ///   3. tell what became of it: `running`, `exited` for each rank (also when a
 ///      start failed or was given up), `logs_shipped` after the last exit;

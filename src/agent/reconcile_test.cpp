@@ -123,6 +123,28 @@ TEST(Reconciler, SaysExitedOnlyWhenTheLogsAreShipped) {
   EXPECT_EQ(w.report("a.1").state, api::AllocationState::exited);
 }
 
+TEST(Reconciler, ReportsAFailureAtOnceAndAGoodEndWithItsLogs) {
+  World w;
+  w.hears({wanted("a.1", {0}), wanted("b.1", {1})});
+  const auto before = w.agent.report_revision();
+  w.agent.exited("a.1", exit_of(0), w.now);
+  EXPECT_EQ(w.agent.report_revision(), before) << "the master can do nothing with it yet";
+  w.agent.logs_shipped("a.1");
+  EXPECT_GT(w.agent.report_revision(), before);
+  const auto then = w.agent.report_revision();
+  w.agent.exited("b.1", exit_of(0, 1), w.now);
+  EXPECT_GT(w.agent.report_revision(), then) << "ranks on other agents wait for it in vain";
+}
+
+TEST(Reconciler, WhatIsForgottenNeedNotBeWrittenAtOnce) {
+  World w;
+  w.hears({wanted("a.1")});
+  w.ends("a.1");
+  const auto before = w.agent.memory_revision();
+  EXPECT_EQ(w.hears({}, {"a.1"}), (Actions{forget("a.1")}));
+  EXPECT_EQ(w.agent.memory_revision(), before);
+}
+
 TEST(Reconciler, ExitedMeansAllRanks) {
   World w;
   w.hears({wanted("a.1", {0, 1})});

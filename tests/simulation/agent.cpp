@@ -43,6 +43,7 @@ void SimAgent::start() {
 
 void SimAgent::crash() {
   reconciler_.reset();
+  forgotten_.clear();
   ++incarnation_;
 }
 
@@ -66,6 +67,7 @@ void SimAgent::timer() {
   if (!alive()) return;
   if (const auto due = reconciler_->next_deadline(); due && *due <= world_.now)
     perform(reconciler_->on_time(world_.now));
+  if (!forgotten_.empty()) write_memory();
   world_.after(500 * kMillisecond, [this, born = incarnation_] {
     if (born == incarnation_) timer();
   });
@@ -94,8 +96,18 @@ void SimAgent::watch_lease() {
 
 void SimAgent::remember() {
   if (reconciler_->memory_revision() == remembered_) return;
+  write_memory();
+}
+
+void SimAgent::write_memory() {
   remembered_ = reconciler_->memory_revision();
   memory_ = reconciler_->memory();  // synced before anything follows from it
+  for (const auto& id : std::exchange(forgotten_, {})) remove(id);
+}
+
+void SimAgent::remove(const std::string& id) {
+  ended_.erase(id);
+  std::erase_if(processes_, [&](const auto& entry) { return entry.first.first == id; });
 }
 
 void SimAgent::send() {
@@ -153,9 +165,8 @@ void SimAgent::perform(const agent::Actions& actions) {
       for (const auto& [key, process] : std::map(processes_))
         if (key.first == kill->allocation_id && process->alive) world_.end_process(process, 137, 9);
     } else {
-      const auto& id = std::get<agent::Forget>(action).allocation_id;
-      ended_.erase(id);
-      std::erase_if(processes_, [&](const auto& entry) { return entry.first.first == id; });
+      forgotten_.push_back(std::get<agent::Forget>(action).allocation_id);
+      if (world_.mutant == Mutant::AgentDeletesWhatItRemembers) remove(forgotten_.back());
     }
   }
 }

@@ -106,6 +106,7 @@ INSTANTIATE_TEST_SUITE_P(, PlantedFault, testing::Values(
     Planted{"waiting_forgets",                   Mutant::WaitingForgets,                    100},
     Planted{"loop_state_from_the_master",        Mutant::LoopStateFromTheMaster,            300},
     Planted{"agent_forgets_what_it_started",     Mutant::AgentForgetsWhatItStarted,         300},
+    Planted{"agent_deletes_what_it_remembers",   Mutant::AgentDeletesWhatItRemembers,       300},
     Planted{"slot_time_counted_twice",           Mutant::SlotTimeCountedTwice,             5000},
     Planted{"search_events_shown_early",         Mutant::SearchEventsShownEarly,           5000},
     Planted{"start_before_sync",                 Mutant::StartBeforeSync,                  1000},

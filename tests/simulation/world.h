@@ -45,6 +45,7 @@ enum class Mutant {
   WaitingForgets,
   LoopStateFromTheMaster,
   AgentForgetsWhatItStarted,
+  AgentDeletesWhatItRemembers,
   SlotTimeCountedTwice,
   SearchEventsShownEarly,
   StartBeforeSync,
@@ -221,6 +222,8 @@ class SimAgent {
   void send();
   void perform(const agent::Actions& actions);
   void remember();
+  void write_memory();
+  void remove(const std::string& id);
   void ship(const std::string& allocation);
   void tell_exit(const std::string& allocation, const api::RankExit& exit);
   void timer();
@@ -232,8 +235,9 @@ class SimAgent {
   int slots_;
   agent::OnDisconnect on_disconnect_;
   std::unique_ptr<agent::Reconciler> reconciler_;
-  agent::Memory memory_;       // on its disk
-  std::optional<Time> lease_;  // there, too: until when the shims let tasks run; nothing: for ever
+  agent::Memory memory_;                // on its disk
+  std::optional<Time> lease_;           // there, too: until when the shims let tasks run; nothing: for ever
+  std::vector<std::string> forgotten_;  // still on its disk until the memory is written next
   std::uint64_t remembered_ = 0, reported_ = 0;
   int incarnation_ = 0;
   std::int64_t calls_ = 0;

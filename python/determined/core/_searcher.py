@@ -18,6 +18,22 @@ from determined.core._preempt import PreemptContext
 logger = logging.getLogger("determined")
 
 _POLL_SECONDS = 10.0
+_begun_with: int | None = None
+
+
+def begin_with(length: int | None) -> None:
+    """Sets the first operation, which is not completed, of the trial that starts now in this process. The first
+    ``SearcherContext`` need not ask the master for it.
+    """
+    global _begun_with
+    _begun_with = length
+
+
+def _take_first() -> Any:
+    """What the master would say of operations, if this process knows the first one and has not begun it yet."""
+    length = _begun_with
+    begin_with(None)
+    return None if length is None else {"operations": [{"length": length, "completed": False}], "closed": False}
 
 
 class SearcherMode(enum.Enum):
@@ -129,7 +145,8 @@ class SearcherContext:
         self._info = info
         self._master = master
         self._unit = _configured_unit(info)
-        self._told: Any = None  # what the master said of operations when the last one was completed
+        self._told: Any = _take_first() if master is not None else None
+        """What the master said of operations at the start, or when the last one was completed."""
 
     def operations(self, searcher_mode: SearcherMode = SearcherMode.WorkersAskChief) -> Iterator[SearcherOperation]:
         """Iterates over the operations that are not completed; waits for more until the searcher has closed the trial.

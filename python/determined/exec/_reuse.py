@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import functools
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -21,6 +22,7 @@ from typing import Any
 from determined.exec._leftovers import Leftovers
 from determined.tensorboard import _board
 
+_MARK = __name__ + ".mark"
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGCHLD, signal.SIGALRM)
 
 
@@ -31,6 +33,7 @@ class Snapshot:
         self.directory = os.path.realpath(directory)
         self._leftovers = Leftovers(directory)
         self._modules = set(sys.modules)
+        self._mark_modules()
         self._signals = {number: signal.getsignal(number) for number in _SIGNALS}
         self._excepthook = sys.excepthook
         self._restore_torch = _settings_of_torch()
@@ -70,9 +73,10 @@ class Snapshot:
     def restore(self) -> None:
         """Restores the process for the next trial. Requires: ``can_restore()``."""
         self._leftovers.remove()
-        for name in [name for name in sys.modules if name not in self._modules]:
+        for name in self._new_modules():
             if self._is_of_trial(getattr(sys.modules[name], "__dict__", {})):
                 del sys.modules[name]
+        self._mark_modules()
         for number, handler in self._signals.items():
             if handler is not None and signal.getsignal(number) is not handler:
                 signal.signal(number, handler)
@@ -82,6 +86,16 @@ class Snapshot:
         _board.forget()
         gc.collect()
         gc.freeze()  # what is left are libraries: it costs nothing to look at the next trial's objects only
+
+    def _mark_modules(self) -> None:
+        """Adds a module after all others: what is imported from now on comes after it, and the others, of which a
+        process with PyTorch has thousands, need not be looked at.
+        """
+        sys.modules[_MARK] = sys.modules.pop(_MARK, types.ModuleType(_MARK))
+
+    def _new_modules(self) -> list[str]:
+        names = itertools.takewhile(lambda name: name != _MARK, reversed(sys.modules))
+        return [name for name in names if name not in self._modules]
 
     def _is_of_trial(self, module: Mapping[str, Any]) -> bool:
         """Whether a module, given by its names, belongs to the model definition or to this package, and so is imported

@@ -48,6 +48,10 @@ def run(words: Sequence[str]) -> int:
     The working directory and ``PATH`` are already those of the script. Flushing the output and waiting for threads is
     left to ``_ending``.
     """
+    from determined.core import _searcher  # the worker has imported it
+
+    first = os.environ.get("DET_SEARCHER_OPERATION")
+    _searcher.begin_with(int(first) if first else None)
     path = os.path.abspath(words[0])
     _as_new(os.path.dirname(path))
     sys.argv = list(words)

@@ -303,6 +303,21 @@ def test_modules_of_the_definition_are_imported_anew_and_libraries_are_kept(
     del sys.modules["package.module"], sys.modules["package"]
 
 
+def test_modules_that_are_imported_before_others_are_imported_again_are_forgotten_too(
+    snapshot: _reuse.Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(snapshot.directory)
+
+    sys.modules["json"] = sys.modules.pop("json")  # as a library that loads itself again does
+    snapshot.restore()
+    assert "package.module" not in sys.modules
+    snapshot.restore()
+    import package.module as again
+
+    assert again.value == 1
+    del sys.modules["package.module"], sys.modules["package"]
+
+
 def test_signals_and_settings_are_set_back(snapshot: _reuse.Snapshot) -> None:
     before = signal.getsignal(signal.SIGUSR1)
     deterministic, benchmark = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark

@@ -101,6 +101,24 @@ def test_a_script_finds_what_it_would_find_in_a_new_interpreter(both: Any, entry
     assert all(one != other for one, other in zip(chance, another_chance, strict=True))
 
 
+def test_a_script_in_a_fork_need_not_ask_for_the_operation_that_it_starts_with(
+    worker: WarmWorker, place: pathlib.Path
+) -> None:
+    (place / "definition" / "search.py").write_text(
+        "from determined import core\n"
+        "with core.init() as context:\n"
+        "    for operation in context.searcher.operations():\n"
+        "        print(operation.length)\n"
+        "        operation.report_completed(1.0)\n"
+    )
+    for start, first in [(run_cold, 0), (lambda values: worker.run(values, place / "task"), 1)]:
+        master = SmallMaster([5, 7])
+        ended = start(variables(master, place, "python3 search.py", DET_SEARCHER_OPERATION="5"))
+        master.close()
+        assert ended.stdout == "5\n7\n", ended.stderr
+        assert master.known_operations()[0] == first
+
+
 def test_every_fork_draws_other_random_numbers(worker: WarmWorker, place: pathlib.Path) -> None:
     master = SmallMaster([1])
     values = variables(master, place, "python3 train.py facts")

@@ -160,6 +160,11 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
     if (news.empty()) break;
     auto also = environment_of(s, request, news.front());
     auto by = "agent " + agent;
+    if (news.front().as<cluster::AllocationStarted>() != nullptr) {
+      const auto done = s.ledger.handle_soon(std::move(news.front()), std::move(also), std::move(by));
+      if (!done) co_return tl::unexpected(done.error());
+      continue;
+    }
     const auto done = co_await s.ledger.handle(std::move(news.front()), std::move(also), std::move(by));
     if (!done) co_return tl::unexpected(done.error());
   }
@@ -179,7 +184,7 @@ asio::awaitable<Result<api::SyncReply>> sync(Services& s, Calls& calls, Context 
     const bool news = reply.epoch != request.known_epoch || reply.version != request.known_version ||
                       !reply.acknowledged.empty();
     if (news || superseded || until(deadline).count() == 0) {
-      co_await s.ledger.durable();
+      co_await s.ledger.durable_but_soon();  // it does not say which allocations have started
       visit.answered();
       co_return reply;
     }

@@ -104,6 +104,8 @@ std::map<std::string, std::string> task_environment(Services& s, const api::Desi
     environment["DET_LATEST_CHECKPOINT"] = trial.record.warm_start_checkpoint;
     environment["DET_WARM_START"] = "1";
   }
+  if (!trial.operations.empty() && !trial.operations.front().completed)
+    environment["DET_SEARCHER_OPERATION"] = std::to_string(trial.operations.front().batches);
   return environment;
 }
 

@@ -65,6 +65,7 @@ TEST_F(ContinueTest, AFinishedTrialGoesOnFromItsNewestCheckpointAsTheSameTrial) 
   EXPECT_EQ(task.run_id, 2);
   EXPECT_EQ(task.environment.at("DET_LATEST_CHECKPOINT"), "c1000");
   EXPECT_EQ(task.environment.at("DET_STEPS_COMPLETED"), "1000");
+  EXPECT_FALSE(task.environment.contains("DET_SEARCHER_OPERATION")) << "its first one is completed";
   EXPECT_THAT(operations(task), HasSubstr(R"("length":"1000","completed":true)"));
   EXPECT_THAT(operations(task), HasSubstr(R"("length":"3000","completed":false)"));
   EXPECT_EQ(report(task, "training", 2000, 0.4).status, 200);
@@ -83,6 +84,16 @@ TEST_F(ContinueTest, AFinishedTrialGoesOnFromItsNewestCheckpointAsTheSameTrial) 
             1u);
   const auto again = go_on(id, "searcher: {max_length: {batches: 4000}}");
   EXPECT_EQ(again.status, 200) << again.text;
+}
+
+TEST_F(ContinueTest, ATrialStartsWithItsFirstOperationUntilThatIsCompleted) {
+  submit();
+  const auto task = sync("a", 1).desired.at(0);
+  EXPECT_EQ(task.environment.at("DET_SEARCHER_OPERATION"), "1000");
+  exit("a", 1, task.allocation_id, 1);
+  const auto again = sync("a", 1).desired.at(0);
+  EXPECT_EQ(again.run_id, 2);
+  EXPECT_EQ(again.environment.at("DET_SEARCHER_OPERATION"), "1000");
 }
 
 TEST_F(ContinueTest, AFailedOneGoesOnWithItsRestartsAgainAndOneThatWasKilledToo) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kEventsPerSnapshot = 20'000;
 constexpr std::int64_t kEventsPerRead = 5'000;
+constexpr std::chrono::milliseconds kSoon{5};
 
 /// Whether pages that show agents, tasks or the queue may look different afterwards. What trials report is
 /// most of all events, and changes no more than their progress.
@@ -84,7 +85,12 @@ Ledger::Ledger(asio::any_io_executor strand, store::Store& store, Clock clock)
     : strand_(std::move(strand)),
       store_(store),
       clock_(std::move(clock)),
-      durable_(std::make_shared<Calls>(strand_)) {}
+      durable_(std::make_shared<Calls>(strand_)),
+      soon_timer_(strand_) {}
+
+Ledger::~Ledger() {
+  if (!soon_.changes.empty()) store_.commit(std::move(soon_.changes), [] {});
+}
 
 Time Ledger::now() {
   last_ = std::max(last_, clock_());
@@ -175,10 +181,7 @@ asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, st
   const auto time = now();
   auto outcome = cluster_.handle(event, time);
   if (outcome.refused) co_return tl::unexpected(*std::move(outcome.refused));
-  auto changes = rows(outcome.effects, time);
-  changes.push_back(store::AppendEvent{{++sequence_, time, to_remember(by, event)}});
-  for (auto& change : also) changes.push_back(std::move(change));
-  note_versions(outcome.effects);
+  auto changes = remember(outcome, event, time, std::move(also), by);
   co_await commit(std::move(changes), std::move(outcome.effects));
   if (changes_what_runs(event)) ring(cluster_key());
   co_return Handled{outcome.experiment, outcome.trial};
@@ -187,6 +190,37 @@ asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, st
 asio::awaitable<Result<Ledger::Handled>> Ledger::handle(cluster::Event event, std::string by) {
   std::vector<store::Change> nothing;
   co_return co_await handle(std::move(event), std::move(nothing), std::move(by));
+}
+
+Result<void> Ledger::handle_soon(cluster::Event event, std::vector<store::Change> also, std::string by) {
+  const auto time = now();
+  auto outcome = cluster_.handle(event, time);
+  if (outcome.refused) return tl::unexpected(*std::move(outcome.refused));
+  auto changes = remember(outcome, event, time, std::move(also), by);
+  auto then = add_to(changes);
+  const bool first = soon_.done.empty();
+  std::ranges::move(changes, std::back_inserter(soon_.changes));
+  soon_.done.push_back(
+      [this, then = std::move(then), effects = std::move(outcome.effects), shown = changes_what_runs(event)] {
+        for (const auto& next : then) next();
+        act(effects);
+        if (shown) ring(cluster_key());
+      });
+  if (!first) return {};
+  soon_timer_.expires_after(kSoon);
+  soon_timer_.async_wait([this](boost::system::error_code cancelled) {
+    if (!cancelled && !soon_.done.empty()) queue({}, [] {});
+  });
+  return {};
+}
+
+std::vector<store::Change> Ledger::remember(cluster::Outcome& outcome, const cluster::Event& event, Time time,
+                                            std::vector<store::Change> also, const std::string& by) {
+  auto changes = rows(outcome.effects, time);
+  changes.push_back(store::AppendEvent{{++sequence_, time, to_remember(by, event)}});
+  std::ranges::move(also, std::back_inserter(changes));
+  note_versions(outcome.effects);
+  return changes;
 }
 
 std::vector<std::function<void()>> Ledger::add_to(std::vector<store::Change>& changes) const {
@@ -256,9 +290,30 @@ asio::awaitable<void> Ledger::write(std::vector<store::Change> changes) {
 }
 
 asio::awaitable<void> Ledger::durable() {
-  if (done_ == queued_) co_return;
+  if (done_ == queued_ && soon_.done.empty()) co_return;
   std::vector<store::Change> nothing;
   co_await write(std::move(nothing));
+}
+
+asio::awaitable<void> Ledger::durable_but_soon() {
+  if (done_ == queued_) co_return;
+  auto begin = [this](auto handler) {
+    auto resume = std::make_shared<decltype(handler)>(std::move(handler));
+    store_.commit({}, [resume, durable = durable_] { durable->call([resume] { std::move (*resume)(); }); });
+  };
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(std::move(begin), asio::use_awaitable);
+}
+
+/// Together with what waits for the next commit.
+void Ledger::queue(std::vector<store::Change> changes, std::function<void()> done) {
+  soon_timer_.cancel();
+  auto soon = std::exchange(soon_, {});
+  std::ranges::move(changes, std::back_inserter(soon.changes));
+  store_.commit(std::move(soon.changes),
+                [told = std::move(soon.done), done = std::move(done), durable = durable_] {
+                  for (const auto& tell : told) durable->call(tell);
+                  done();
+                });
 }
 
 // The effects are acted upon when the commit is durable, whether or not the
@@ -277,7 +332,7 @@ asio::awaitable<void> Ledger::commit(std::vector<store::Change> changes,
     auto pending = std::make_shared<Pending>(
         Pending{std::move(handler), std::move(then), std::move(keys), add_to(batch)});
     ++queued_;
-    store_.commit(std::move(batch), [this, pending, durable = durable_] {
+    queue(std::move(batch), [this, pending, durable = durable_] {
       const auto took = std::chrono::steady_clock::now() - pending->begun;
       durable->call([this, pending, took] {
         ++done_;
@@ -317,7 +372,7 @@ void Ledger::save_snapshot() {
   snapshot_sequence_ = sequence_;
   std::vector<store::Change> changes;
   changes.push_back(store::SaveSnapshot{{sequence_, cluster_.snapshot()}});
-  store_.commit(std::move(changes), [] {});
+  queue(std::move(changes), [] {});
 }
 
 }  // namespace det::master

@@ -72,6 +72,7 @@ class Ledger {
   using Clock = std::function<Time()>;
 
   Ledger(asio::any_io_executor strand, store::Store& store, Clock clock);
+  ~Ledger();
 
   /// Reads the newest snapshot and the events after it, and begins a new epoch.
   /// Blocks until that is durable. An error means that the store cannot be understood.
@@ -91,10 +92,15 @@ class Ledger {
   asio::awaitable<Result<Handled>> handle(cluster::Event event, std::vector<store::Change> also = {},
                                           std::string by = "master");
   asio::awaitable<Result<Handled>> handle(cluster::Event event, std::string by);
+  /// Decides at once, and remembers with the next commit, or after some milliseconds: for news that nobody
+  /// waits for, and that who brought them brings again if a crash loses them.
+  Result<void> handle_soon(cluster::Event event, std::vector<store::Change> also, std::string by);
   /// Stores changes that do not affect the state of the cluster.
   asio::awaitable<void> write(std::vector<store::Change> changes);
   /// Returns once all that was decided before the call is durable.
   asio::awaitable<void> durable();
+  /// The same, but for what `handle_soon` has decided: for a reply that does not show it.
+  asio::awaitable<void> durable_but_soon();
 
   /// Returns when `key` rings or after `limit`. Use it only if there was no co_await since the state was
   /// looked at; else make a Watch first. Keys: agent_key, trial_key, allocation_key, task_log_key,
@@ -148,7 +154,16 @@ class Ledger {
   void act(const std::vector<cluster::Effect>& effects);
   void act(const cluster::PutAllocation& put);
   void note_versions(const std::vector<cluster::Effect>& effects);
+  std::vector<store::Change> remember(cluster::Outcome& outcome, const cluster::Event& event, Time time,
+                                      std::vector<store::Change> also, const std::string& by);
   asio::awaitable<void> commit(std::vector<store::Change> changes, std::vector<cluster::Effect> effects);
+  void queue(std::vector<store::Change> changes, std::function<void()> done);
+
+  /// Commits that wait for the next one, in their order.
+  struct Soon {
+    std::vector<store::Change> changes;
+    std::vector<std::function<void()>> done;
+  };
 
   /// Calls of the writing thread that are made on the strand. Those of one group wake it once.
   class Calls : public std::enable_shared_from_this<Calls> {
@@ -181,6 +196,8 @@ class Ledger {
   std::vector<std::function<std::function<void()>(std::vector<store::Change>&)>> on_commit_;
   std::function<void(std::chrono::steady_clock::duration)> on_durable_;
   std::shared_ptr<Calls> durable_;
+  Soon soon_;
+  asio::steady_timer soon_timer_;
 };
 
 }  // namespace det::master

@@ -107,6 +107,51 @@ TEST_F(LedgerTest, ASnapshotAndTheEventsAfterItGiveTheSameCluster) {
   EXPECT_TRUE(ledger_->cluster().agents().contains("b"));
 }
 
+TEST_F(LedgerTest, WhatIsDecidedSoonIsStoredInItsTurnWithTheNextCommit) {
+  ASSERT_TRUE(ledger_->handle_soon(joined("a"), {}, "agent a"));
+  EXPECT_TRUE(ledger_->cluster().agents().contains("a")) << "decided at once";
+  ASSERT_TRUE(wait(ledger_->handle(joined("b"))));
+  const auto events = store_->events_after(1, 100);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_NE(json::serialize(events[0].body).find("agent a"), std::string::npos);
+  restart();
+  EXPECT_TRUE(ledger_->cluster().agents().contains("a"));
+}
+
+TEST_F(LedgerTest, WhatIsDecidedSoonIsStoredWithoutAnotherCommit) {
+  bool rang = false;
+  const auto waited = [&]() -> asio::awaitable<bool> {
+    Watch watch(*ledger_, Ledger::cluster_key());
+    if (!ledger_->handle_soon(joined("a"), {}, "agent a")) co_return false;
+    co_await watch.wait(std::chrono::seconds(5));
+    rang = watch.rang().contains(Ledger::cluster_key());
+    co_return true;
+  };
+  ASSERT_TRUE(wait(waited()));
+  EXPECT_TRUE(rang);
+  EXPECT_EQ(store_->events_after(1, 100).size(), 1u);
+}
+
+TEST_F(LedgerTest, NobodySeesWhatIsDecidedSoonBeforeItIsDurable) {
+  const auto durable = [this](bool all) -> asio::awaitable<std::size_t> {
+    if (all)
+      co_await ledger_->durable();
+    else
+      co_await ledger_->durable_but_soon();
+    co_return store_->events_after(1, 100).size();
+  };
+  ASSERT_TRUE(ledger_->handle_soon(joined("a"), {}, "agent a"));
+  EXPECT_EQ(wait(durable(false)), 0u);
+  EXPECT_EQ(wait(durable(true)), 1u);
+}
+
+TEST_F(LedgerTest, ASnapshotIsNeverAheadOfTheRowsOfWhatItKnows) {
+  ASSERT_TRUE(ledger_->handle_soon(joined("a"), {}, "agent a"));
+  ledger_->save_snapshot();
+  store_->flush();
+  EXPECT_EQ(store_->events_after(1, 100).size(), 1u);
+}
+
 TEST_F(LedgerTest, ARingBetweenLookingAndWaitingIsNotMissed) {
   const auto waited = [this](std::chrono::milliseconds limit) -> asio::awaitable<bool> {
     Watch watch(*ledger_, "key");

@@ -14,6 +14,12 @@ class EnvironmentTest : public testing::MasterTest {
     return fmt::format("/api/v1/trials/{}/environment", task.trial_id);
   }
   json::value told(const api::DesiredAllocation& task) { return call(user_, "GET", path(task)).body; }
+  /// Waits for it: what an agent says of a start is not written at once.
+  json::value told_soon(const api::DesiredAllocation& task) {
+    for (int i = 0; i < 500 && told(task).at("environments").get_array().empty(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return told(task);
+  }
 
   const json::object here_{{"hardware", {{"hostname", "here"}}}, {"packages", {"torch==2.11.0"}}};
   const json::object there_{{"hardware", {{"hostname", "there"}}}, {"packages", {"torch==2.11.0"}}};
@@ -61,7 +67,7 @@ TEST_F(EnvironmentTest, ATrialInTheProcessOfAnotherOneHasItsEnvironment) {
        {{.allocation_id = second.allocation_id,
          .state = api::AllocationState::running,
          .process_of = first.allocation_id}});
-  EXPECT_EQ(told(second).at("environments").at(0).at("environment"), here_);
+  EXPECT_EQ(told_soon(second).at("environments").at(0).at("environment"), here_);
   EXPECT_EQ(told(second).at("environments").at(0).at("found").at(0).at("runId"), 1);
   tell(second, there_);
   EXPECT_EQ(told(second).at("environments").at(0).at("environment"), there_);
