@@ -110,7 +110,7 @@ SEARCHES = {
 def ours(name: str, trials: int, at_once: int, reuse: str, search: str = "random") -> None:
     searcher = f"{{metric: loss, max_trials: {trials}, max_concurrent_trials: {at_once}, {SEARCHES[search]}}}"
     model = ROOT / "bench" / "models" / "point"
-    with platform("--slots", str(at_once)) as server:
+    with platform("--slots", str(at_once), until_exit=True) as server:
         warming = server.submit(model, searcher="{name: single, metric: loss, max_length: {batches: 1}}")
         server.wait_until_over(warming)
         time.sleep(3)

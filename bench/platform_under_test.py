@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import contextlib
+import functools
 import http.client
 import json
 import os
@@ -82,9 +84,14 @@ class Platform:
 
 
 @contextlib.contextmanager
-def platform(*options: str, server: str = "up") -> Iterator[Platform]:
-    """Runs `det up` (or `det master`) with these options; afterwards stops it and deletes its directory."""
+def platform(*options: str, server: str = "up", until_exit: bool = False) -> Iterator[Platform]:
+    """Runs `det up` (or `det master`) with these options; afterwards stops it and deletes its directory.
+
+    With `until_exit`, the directory is deleted at the end of the benchmark: for some minutes after thousands of files were
+    deleted, ext4 takes much longer to create one, which would be counted against the next platform.
+    """
     directory = pathlib.Path(tempfile.mkdtemp(prefix="det-bench-"))
+    delete = functools.partial(shutil.rmtree, directory, ignore_errors=True)
     agent = ("--python", sys.executable, "--python-path", str(ROOT / "python")) if server == "up" else ()
     config = directory / "master.yaml"
     config.write_text("security: {rate_limit: {per_second: 0}}\n")  # one user asks for everything
@@ -106,7 +113,10 @@ def platform(*options: str, server: str = "up") -> Iterator[Platform]:
             process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
-        shutil.rmtree(directory, ignore_errors=True)
+        if until_exit:
+            atexit.register(delete)
+        else:
+            delete()
 
 
 def _port(process: subprocess.Popen[str], output: pathlib.Path) -> int:

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import pathlib
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from small_master import SmallMaster
 import determined as det
 from determined import core
 from determined.common.api import errors
-from determined.core import _searcher
+from determined.core import _connection, _searcher
 from determined.core._connection import Master
 
 
@@ -286,6 +287,65 @@ def test_an_outage_of_the_master_is_waited_for() -> None:
     with pytest.raises(ConnectionAbortedError):
         connection.get("/api/v1/x")
     again[0].close()
+
+
+@pytest.fixture
+def kept_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_connection, "_idle", _connection._Idle())
+    _connection.keep_for_the_next_trial()
+
+
+def call_of_a_trial(master: SmallMaster, path: str = "/api/v1/x") -> Any:
+    """Calls as a trial of its own does; returns the socket."""
+    connection = Master(master.url, "t")
+    connection.post(path, {})
+    assert connection._connection is not None
+    used = connection._connection.sock
+    connection.close()
+    return used
+
+
+def test_trials_of_one_process_use_one_connection(master: SmallMaster, kept_connections: None) -> None:
+    first = call_of_a_trial(master)
+    assert call_of_a_trial(master) is first
+    assert len(master.calls("/x")) == 2
+    other = SmallMaster([1])
+    assert call_of_a_trial(other) is not first, "it leads to another master"
+    other.close()
+
+
+def test_a_kept_connection_that_the_master_has_closed_is_no_outage(
+    master: SmallMaster, kept_connections: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = call_of_a_trial(master)
+    first.shutdown(socket.SHUT_RDWR)
+    assert call_of_a_trial(master) is not first
+    assert len(master.calls("/x")) == 2
+    assert "does not answer" not in caplog.text
+
+
+def test_a_connection_whose_answer_was_not_read_is_not_used_for_the_next_call(
+    master: SmallMaster, kept_connections: None
+) -> None:
+    connection = Master(master.url, "t")
+    connection.post("/api/v1/x", {})
+    assert connection._connection is not None
+    connection._connection.request("GET", "/api/v1/trials/7/metadata")  # interrupted here, by a signal
+    connection.close()
+    with pytest.raises(errors.NotFoundException):
+        Master(master.url, "t").get("/api/v1/nothing")
+
+
+def test_two_connections_at_once_are_two(master: SmallMaster, kept_connections: None) -> None:
+    call_of_a_trial(master)
+    one, two = Master(master.url, "t"), Master(master.url, "t")
+    for connection in (one, two):
+        connection.post("/api/v1/x", {})
+    assert one._connection is not two._connection
+    one.close()
+    two.close()
+    with pytest.raises(ConnectionAbortedError):
+        two.post("/api/v1/x", {})
 
 
 def test_an_error_of_the_master_has_its_words(master: SmallMaster) -> None:

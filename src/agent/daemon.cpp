@@ -130,7 +130,7 @@ asio::awaitable<Result<void>> Daemon::run() {
   for (const auto& slot : machine_.slots) decisions.slots.insert(slot.id);
   decisions.on_disconnect = options_.on_disconnect;
   reconciler_.emplace(std::move(decisions), memory ? *memory : Memory{});
-  remembered_ = reconciler_->memory_revision();
+  remembered_ = may_start_ = reconciler_->memory_revision();
   for (const auto& sentence : unmet(options_, machine_)) logging::warn("{}", sentence);
   coroutines_.spawn(decide());
   coroutines_.spawn(idle_.run());
@@ -195,6 +195,7 @@ asio::awaitable<void> Daemon::decide() {
       // Whatever was decided together is written down together, before any of it is done.
       if (remembered_ != reconciler_->memory_revision()) co_await remember();
       if (options_.on_disconnect == OnDisconnect::Stop) co_await renew_lease();
+      let_start();
       for (const auto& action : actions)
         if (!std::holds_alternative<Start>(action)) perform(action);
     }
@@ -213,7 +214,6 @@ asio::awaitable<void> Daemon::remember() {
     if (written) {
       remembered_ = revision;
       for (const auto& id : std::exchange(forgotten_, {})) forget(id);
-      for (auto& [id, task] : live_) task->news.ring();  // Those that wait for it to start.
       co_return;
     }
     logging::error("cannot save the agent's state; no allocation starts until this works: {}",
@@ -248,6 +248,14 @@ void Daemon::perform(const Action& action) {
     logging::warn("{} did not exit within its grace period; killing it", killed->allocation_id);
     signal(killed->allocation_id, SIGKILL);
   }
+}
+
+/// The memory that knows them is on disk, and so is the lease under which they run.
+void Daemon::let_start() {
+  const auto before = std::exchange(may_start_, remembered_);
+  if (before == may_start_) return;
+  for (auto& [id, task] : live_)
+    if (task->revision > before) task->news.ring();
 }
 
 /// Deletes the files of an allocation that is no longer in the memory on disk.

@@ -42,7 +42,7 @@ class Daemon {
     bool forcing = false;            ///< The shims were asked for the end by force, after last words.
     bool killing = false;
     std::uint64_t revision = 0;  ///< Of the first memory that knows it.
-    Bell news;                   ///< A rank ended, or the memory is on disk.
+    Bell news;                   ///< A rank ended, or the task may start.
   };
   using TaskPtr = std::shared_ptr<Task>;
   using Event = std::function<Actions()>;
@@ -54,6 +54,7 @@ class Daemon {
   asio::awaitable<void> renew_lease();
   void perform(const Action& action);
   asio::awaitable<void> remember();
+  void let_start();
   void forget(const std::string& id);
   asio::awaitable<void> watch_deadlines();
   asio::awaitable<void> keep_in_touch();
@@ -104,6 +105,7 @@ class Daemon {
   std::deque<Event> inbox_;
   bool deciding_ = false;
   std::uint64_t remembered_ = 0;        ///< The memory revision on disk.
+  std::uint64_t may_start_ = 0;         ///< Tasks that the memory of this revision knows may start.
   std::vector<std::string> forgotten_;  ///< Still on disk: deleted when the memory is written next.
   std::chrono::steady_clock::time_point forget_by_;  ///< At the latest.
   std::set<std::string> fetching_;                   ///< digests of model definitions

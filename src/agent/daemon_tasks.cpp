@@ -65,7 +65,7 @@ asio::awaitable<void> Daemon::start(TaskPtr task, api::DesiredAllocation wanted)
   if (!idle) co_await idle_.clear(wanted.slot_ids);
   const auto taken_over = idle ? std::optional(idle->process) : std::nullopt;
   const auto prepared = co_await prepare(task, wanted, taken_over);
-  while (remembered_ < task->revision) co_await task->news.wait();
+  while (may_start_ < task->revision) co_await task->news.wait();
   if (prepared && !idle) co_await wait_for_warm_worker(task, wanted.framework);
   bool used = false;
   for (const int rank : ranks) {

@@ -14,8 +14,8 @@ namespace det::agent {
 /// Puts `content` in the place of what `path` holds, so that a reader sees the
 /// old or the new, never a part. With `sync` it is on disk when this returns.
 std::optional<Error> replace_file(const std::filesystem::path& path, const std::string& content, bool sync);
-/// The same with `sync`, for a file that is replaced many times a second: the former one stays beside it, as
-/// `<path>.new`, because file systems take longer to create and delete files than to write them.
+/// The same with `sync`; the former file stays beside it, as `<path>.new`, because file systems take longer
+/// to create and delete files than to write them.
 std::optional<Error> replace_often(const std::filesystem::path& path, const std::string& content);
 std::optional<Error> sync_directory(const std::filesystem::path& path);
 

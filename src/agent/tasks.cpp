@@ -79,12 +79,15 @@ Result<void> Tasks::open() {
   return {};
 }
 
-Result<Memory> Tasks::read_memory() const {
-  return read_json<Memory>(state_dir_ / "agent.json");
+Result<Memory> Tasks::read_memory() {
+  DET_TRY(const auto content, memory_.read());
+  auto memory = json::from_json<Memory>(content);
+  if (!memory) return fail(ErrorCode::Internal, "agent.json is damaged: {}", memory.error().message());
+  return *std::move(memory);
 }
 
-Result<void> Tasks::write_memory(const Memory& memory) const {
-  return done(replace_often(state_dir_ / "agent.json", json::serialize(json::to_json(memory))));
+Result<void> Tasks::write_memory(const Memory& memory) {
+  return memory_.write(json::to_json(memory).get_object());
 }
 
 Result<void> Tasks::write_lease(std::optional<Time> until) const {

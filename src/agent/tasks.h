@@ -11,6 +11,7 @@
 #include "det/agent/reconcile.h"
 #include "det/agent/shim/shim.h"
 #include "det/agent/spare.h"
+#include "det/agent/twin_file.h"
 #include "det/base/error.h"
 
 namespace det::agent {
@@ -46,7 +47,7 @@ struct ReusedProcess {
 class Tasks {
  public:
   explicit Tasks(std::filesystem::path state_dir)
-      : state_dir_(std::move(state_dir)), spare_(state_dir_ / "spare") {}
+      : state_dir_(std::move(state_dir)), spare_(state_dir_ / "spare"), memory_(state_dir_ / "agent.json") {}
 
   /// Makes the directory and locks it against a second agent; held until the
   /// process ends. Fails with a sentence for the person who started it.
@@ -56,8 +57,8 @@ class Tasks {
   Tasks& operator=(const Tasks&) = delete;
 
   /// NotFound at the very first start; another error must stop the agent.
-  Result<Memory> read_memory() const;
-  Result<void> write_memory(const Memory& memory) const;
+  Result<Memory> read_memory();
+  Result<void> write_memory(const Memory& memory);
   /// Until when running tasks may run on; nothing: nobody asks for a lease. Read by their shims.
   Result<void> write_lease(std::optional<Time> until) const;
   /// Whether the machine was started anew since this was last called.
@@ -107,6 +108,7 @@ class Tasks {
  private:
   std::filesystem::path state_dir_;
   mutable SpareDirectories spare_;
+  TwinFile memory_;
   int lock_ = -1;
 };
 

@@ -24,6 +24,42 @@ _DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0)  # then the last for ever
 _TRY_LATER = (502, 503, 504)
 
 
+class _Idle:
+    """The connection of a trial that has ended, for the next one in this process; unless it uses TLS, whose settings
+    are a trial's own.
+    """
+
+    def __init__(self) -> None:
+        self.kept = False
+        self._lock = threading.Lock()
+        self._url = ""
+        self._connection: http.client.HTTPConnection | None = None
+
+    def put(self, url: str, connection: http.client.HTTPConnection) -> bool:
+        """Whether it was taken; if not, the caller has to close it."""
+        with self._lock:
+            if not self.kept or url.startswith("https:") or self._connection is not None:
+                return False
+            self._url, self._connection = url, connection
+            return True
+
+    def take(self, url: str) -> http.client.HTTPConnection | None:
+        with self._lock:
+            found, self._connection = self._connection, None
+        if found is not None and self._url != url:
+            found.close()
+            return None
+        return found
+
+
+_idle = _Idle()
+
+
+def keep_for_the_next_trial() -> None:
+    """From now on, a connection that is closed stays open for the next trial of this process."""
+    _idle.kept = True
+
+
 class Master:
     """A persistent connection to the master. It waits for as long as the master is unavailable.
 
@@ -73,6 +109,11 @@ class Master:
         """Closes the connection. A call in progress raises ConnectionAbortedError."""
         self._closed.set()
         open_one = self._connection
+        if self._lock.acquire(blocking=False):  # no call is in progress
+            self._connection = None
+            self._lock.release()
+            if open_one is not None and _idle.put(self._masters.url, open_one):
+                return
         if open_one is not None and open_one.sock is not None:
             with contextlib.suppress(OSError):
                 open_one.sock.shutdown(2)
@@ -98,7 +139,10 @@ class Master:
 
     def _try(self, method: str, path: str, body: str | None, timeout: float) -> tuple[int, bytes] | str:
         """Returns status and text of a final answer, or the reason to retry."""
-        fresh, asked = self._connection is None, self._masters.url
+        asked = self._masters.url
+        if self._connection is None and not self._masters.several:
+            self._connection = _idle.take(asked)
+        fresh = self._connection is None
         if self._connection is not None and self._connection.sock is not None:
             self._connection.timeout = timeout + 15
             self._connection.sock.settimeout(timeout + 15)

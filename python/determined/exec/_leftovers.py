@@ -38,8 +38,8 @@ def _shared() -> list[str]:
     with contextlib.suppress(OSError):
         found = sorted(os.listdir(_SHARED_MEMORY))
     for table in _SYSTEM_V:
-        with contextlib.suppress(OSError):
-            found.append(pathlib.Path(table).read_text())
+        with contextlib.suppress(OSError), open(table) as file:
+            found.append(file.read())
     return found
 
 

@@ -201,6 +201,7 @@ def run_task(another: AnotherTask | None) -> int:
         return _run_to_the_end()
 
     from determined import _runtime
+    from determined.core import _connection
 
     reported = _environment.report_once()
     directory = os.environ.get("DET_WORKDIR") or os.getcwd()
@@ -221,6 +222,7 @@ def run_task(another: AnotherTask | None) -> int:
         if _script.command_of(os.environ) is not None:
             _warm_script.set_level()  # here rather than in every fork, which would copy all loggers
         return _forks.run(directory, _run_to_the_end, next_trial)
+    _connection.keep_for_the_next_trial()
     snapshot = _reuse.Snapshot(directory)
     while True:
         status = _run_trial()
