@@ -212,9 +212,9 @@ def run_task(another: AnotherTask | None) -> int:
 
     def next_trial(tidy_up: Callable[[], None]) -> bool:
         _runtime.take_as_probed(storage, SHARED_FS_CONTAINER_PATH)  # by the trial that has just succeeded
+        reported.next_trial()
         if not another(tidy_up):
             return False
-        reported.next_trial()
         take_environment()
         return True
 

@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -42,7 +42,8 @@ import atexit, os, signal, sys, threading
 import torch
 import helper
 helper.count += 1
-print(os.getpid(), "helper", helper.count, "argv", sys.argv[1:], os.environ["COLOUR"], sorted(os.listdir(".")))
+print(os.getpid(), "helper", helper.count, "argv", sys.argv[1:], os.environ["COLOUR"], sorted(os.listdir(".")),
+    os.environ.get("EXTRA", ""), os.getcwd())
 print(torch.get_default_dtype(), signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, hasattr(sys, "leaked"))
 os.makedirs("results/deep", exist_ok=True)
 open("results/deep/model.bin", "w").write("x")
@@ -130,16 +131,22 @@ def prepare(place: pathlib.Path, agent: Agent, master: SmallMaster, name: str, *
 
 def run_both(worker: WarmWorker, agent: Agent, place: pathlib.Path, **more: Any) -> tuple[Ended, Ended]:
     """Runs one task, and another in its process."""
-    masters = SmallMaster([9, 16]), SmallMaster([9, 16])
-    first = prepare(place, agent, masters[0], "one", **more)
-    second = prepare(place, agent, masters[1], "two", **more)
-    worker.ask({"directory": str(first)})
-    assert agent.offered(first), worker.wait(first)
-    agent.give(second)
-    ended = worker.wait(first), worker.wait(second)
+    first, second = run_all(worker, agent, place, {"one": more, "two": more})
+    return first, second
+
+
+def run_all(worker: WarmWorker, agent: Agent, place: pathlib.Path, tasks: dict[str, dict[str, Any]]) -> list[Ended]:
+    """Runs tasks one after the other, all in the process of the first one."""
+    masters = [SmallMaster([9, 16]) for _ in tasks]
+    laid = [prepare(place, agent, master, name, **more) for master, (name, more) in zip(masters, tasks.items())]
+    worker.ask({"directory": str(laid[0])})
+    for one, following in zip(laid, laid[1:]):
+        assert agent.offered(one), worker.wait(one)
+        agent.give(following)
+    ended = [worker.wait(task) for task in laid]
     for master in masters:
         master.close()
-    assert masters[0].numbers() == masters[1].numbers()
+        assert master.numbers() == masters[0].numbers()
     return ended
 
 
@@ -189,6 +196,58 @@ def test_without_the_setting_every_trial_has_a_fork_of_its_own(
     assert first.stdout.split()[0] != second.stdout.split()[0], "two processes"
     assert "helper 1" in second.stdout and "two" in second.stdout
     assert "left.txt" not in second.stdout and "results" not in second.stdout
+
+
+@pytest.mark.parametrize("entrypoint", ["python3 train.py now", "model_def:MyTrial"])
+def test_a_fork_that_was_made_before_its_trial_came_finds_what_the_first_one_found(
+    entrypoint: Any, worker: WarmWorker, agent: Agent, place: pathlib.Path
+) -> None:
+    same = {"reuse": False, "entrypoint": entrypoint}
+    tasks = {"one": same, "two": {**same, "EXTRA": "of two"}, "red": same}
+    first, _, third = run_all(worker, agent, place, tasks)
+    assert (first.returncode, third.returncode) == (0, 0), first.stderr + third.stderr
+    own = slice(third.stdout.index(" helper"), None)  # after its process number
+    there = slice(first.stdout.index(" helper"), None)
+    assert third.stdout[own] == first.stdout[there].replace("one", "red")
+    assert third.stdout.split()[0] != first.stdout.split()[0]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_fork_that_no_trial_needs_ends_with_its_process(
+    killed: bool, worker: WarmWorker, agent: Agent, place: pathlib.Path
+) -> None:
+    master = SmallMaster([9, 16])
+    one, two = (prepare(place, agent, master, name, reuse=False) for name in ("one", "two"))
+    shim = worker.ask({"directory": str(one)})["pid"]
+    assert agent.offered(one)
+    (process,) = children_of(*children_of(shim))
+    assert not children_of(process), "most processes run one trial only"
+    agent.give(two)
+    assert agent.offered(two)
+    assert eventually(lambda: len(children_of(process)) == 1)
+    (fork,) = children_of(process)
+    if killed:
+        os.kill(process, signal.SIGKILL)
+    else:
+        assert agent.idle is not None
+        agent.idle.close()
+    assert eventually(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in (shim, process, fork)))
+    assert worker.wait(two).returncode == 0
+    master.close()
+
+
+def children_of(*pids: int) -> list[int]:
+    listed = [pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text() for pid in pids]
+    return [int(child) for text in listed for child in text.split()]
+
+
+def eventually(happened: Callable[[], bool], seconds: float = 20.0) -> bool:
+    until = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 @pytest.mark.parametrize(
