@@ -40,7 +40,7 @@ def run(directory: str, trial: Callable[[], int], another: Callable[[Callable[[]
 
     follows = False
     while True:
-        fork, ready = ready or _Fork(trial), None
+        fork, ready = ready if ready is not None and ready.waits() else _Fork(trial), None
         status = fork.run()
         if status != 0 or not leftovers.can_be_removed():
             return status
@@ -74,6 +74,13 @@ class _Fork:
         os.close(waiting)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
 
+    def waits(self) -> bool:
+        """Whether it is still there: it may have been killed meanwhile."""
+        if os.waitpid(self._child, os.WNOHANG)[0] == 0:
+            return True
+        os.close(self._start)
+        return False
+
     def run(self) -> int:
         """Runs the trial in the environment that this process has now; returns its exit status, or minus the signal that
         ended it, which then also ends this process.
@@ -82,11 +89,12 @@ class _Fork:
 
         def forward(number: int, _: object) -> None:
             if number != signal.SIGUSR2 or _catches(self._child, number):  # which asks where it hangs
-                os.kill(self._child, number)
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.kill(self._child, number)
 
         for number in _FORWARDED:
             signal.signal(number, forward)
-        with os.fdopen(self._start, "wb") as start:
+        with contextlib.suppress(BrokenPipeError), os.fdopen(self._start, "wb") as start:  # it may be killed here, too
             pickle.dump((os.getcwd(), dict(os.environb)), start)
         ended = os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
         for number, handler in before.items():
@@ -99,8 +107,9 @@ class _Fork:
 
     def dismiss(self) -> None:
         """Ends it: there is no other trial."""
-        os.close(self._start)
-        os.waitpid(self._child, 0)
+        if self.waits():
+            os.close(self._start)
+            os.waitpid(self._child, 0)
 
 
 def _take_over(waiting: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import json
 import os
 import pathlib
@@ -138,9 +139,11 @@ def run_both(worker: WarmWorker, agent: Agent, place: pathlib.Path, **more: Any)
 def run_all(worker: WarmWorker, agent: Agent, place: pathlib.Path, tasks: dict[str, dict[str, Any]]) -> list[Ended]:
     """Runs tasks one after the other, all in the process of the first one."""
     masters = [SmallMaster([9, 16]) for _ in tasks]
-    laid = [prepare(place, agent, master, name, **more) for master, (name, more) in zip(masters, tasks.items())]
+    laid = [
+        prepare(place, agent, master, name, **more) for master, (name, more) in zip(masters, tasks.items(), strict=True)
+    ]
     worker.ask({"directory": str(laid[0])})
-    for one, following in zip(laid, laid[1:]):
+    for one, following in itertools.pairwise(laid):
         assert agent.offered(one), worker.wait(one)
         agent.give(following)
     ended = [worker.wait(task) for task in laid]
@@ -234,6 +237,42 @@ def test_a_fork_that_no_trial_needs_ends_with_its_process(
     assert eventually(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in (shim, process, fork)))
     assert worker.wait(two).returncode == 0
     master.close()
+
+
+def test_a_fork_that_was_killed_before_its_trial_came_is_replaced(
+    worker: WarmWorker, agent: Agent, place: pathlib.Path
+) -> None:
+    master = SmallMaster([9, 16])
+    one, two, three = (prepare(place, agent, master, name, reuse=False) for name in ("one", "two", "three"))
+    shim = worker.ask({"directory": str(one)})["pid"]
+    assert agent.offered(one)
+    agent.give(two)
+    assert agent.offered(two)
+    (process,) = children_of(*children_of(shim))
+    assert eventually(lambda: len(children_of(process)) == 1)
+    (fork,) = children_of(process)
+    os.kill(fork, signal.SIGKILL)
+    assert eventually(lambda: ") Z " in pathlib.Path(f"/proc/{fork}/stat").read_text())
+    agent.give(three)
+    ended = worker.wait(three)
+    assert ended.returncode == 0, ended.stderr
+    assert "exit function of three" in ended.stdout
+    master.close()
+
+
+@pytest.mark.parametrize("times", [1, 200])
+def test_signals_may_come_while_a_fork_ends(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    fork = _forks._Fork(lambda: 0)
+    waitpid = os.waitpid
+
+    def ended(*arguments: int) -> Any:
+        result = waitpid(*arguments)
+        for _ in range(times):
+            signal.raise_signal(signal.SIGUSR1)  # the fork is no more, and this process still forwards
+        return result
+
+    monkeypatch.setattr(os, "waitpid", ended)
+    assert fork.run() == 0
 
 
 def children_of(*pids: int) -> list[int]:
