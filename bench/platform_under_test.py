@@ -87,8 +87,8 @@ class Platform:
 def platform(*options: str, server: str = "up", until_exit: bool = False) -> Iterator[Platform]:
     """Runs `det up` (or `det master`) with these options; afterwards stops it and deletes its directory.
 
-    With `until_exit`, the directory is deleted at the end of the benchmark: for some minutes after thousands of files were
-    deleted, ext4 takes much longer to create one, which would be counted against the next platform.
+    With `until_exit`, the directory is deleted at the end of the benchmark: for some minutes after thousands of files
+    were deleted, ext4 takes much longer to create one, which would be counted against the next platform.
     """
     directory = pathlib.Path(tempfile.mkdtemp(prefix="det-bench-"))
     delete = functools.partial(shutil.rmtree, directory, ignore_errors=True)

@@ -82,8 +82,8 @@ class _Fork:
         return False
 
     def run(self) -> int:
-        """Runs the trial in the environment that this process has now; returns its exit status, or minus the signal that
-        ended it, which then also ends this process.
+        """Runs the trial in the environment that this process has now. Returns its exit status, or minus the signal
+        that ended it, which then also ends this process.
         """
         before = {number: signal.getsignal(number) for number in _FORWARDED}
 
