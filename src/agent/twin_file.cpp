@@ -86,6 +86,11 @@ Result<json::object> TwinFile::read() {
       continue;
     }
     auto content = content_of(*text);
+    if (content && path == path_ && !text->starts_with(kBegin)) {
+      number_ = 0;
+      overwrites_ = false;
+      return *std::move(content);  // An earlier version wrote it, and knew of no numbers.
+    }
     if (!content && path == path_) trouble = Error(ErrorCode::Internal, path.string() + " is damaged");
     if (content && (!newest || number_of(*content) > number_of(*newest))) {
       newest = std::move(content);
@@ -99,15 +104,19 @@ Result<json::object> TwinFile::read() {
   }
   if (!newest) return tl::unexpected(trouble ? *trouble : Error(ErrorCode::Internal, "damaged"));
   number_ = number_of(*newest);
+  overwrites_ = true;
   return *std::move(newest);
 }
 
 Result<void> TwinFile::write(json::object content) {
   content["number"] = ++number_;
   const auto text = text_of(content);
-  DET_TRY(const auto overwritten, overwrite(other(), text));
-  if (overwritten && exchange()) return {};
+  if (overwrites_) {
+    DET_TRY(const auto overwritten, overwrite(other(), text));
+    if (overwritten && exchange()) return {};
+  }
   if (auto error = replace_often(path_, text)) return tl::unexpected(*std::move(error));
+  overwrites_ = true;
   return {};
 }
 

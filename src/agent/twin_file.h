@@ -15,6 +15,7 @@ namespace det::agent {
 /// tenth of a new file and a synced directory, and then takes the name of the other one. Where the power
 /// fails before the names are on disk, the copy with the higher number counts; one that is half written has a
 /// wrong checksum, and the other one is then the newest that is complete.
+/// A `path` without a checksum is of an earlier version, and counts.
 class TwinFile {
  public:
   explicit TwinFile(std::filesystem::path path) : path_(std::move(path)) {}
@@ -31,6 +32,7 @@ class TwinFile {
 
   std::filesystem::path path_;
   std::int64_t number_ = 0;  ///< Of the newest copy.
+  bool overwrites_ = false;  ///< `path` is of this version, also after a power failure.
 };
 
 }  // namespace det::agent

@@ -87,6 +87,19 @@ TEST_F(TwinFileTest, AFileOfAnEarlierVersionIsRead) {
   EXPECT_EQ(read(), 8);
 }
 
+TEST_F(TwinFileTest, WhatAnEarlierVersionWroteAfterwardsCounts) {
+  for (int n = 1; n <= 5; ++n) write(n);
+  fs::rename(path, other);  // as it leaves the former file
+  std::ofstream(path) << R"({"n":6})";
+  EXPECT_EQ(read(), 6);
+  file = TwinFile(path);
+  ASSERT_TRUE(file.read());
+  write(7);
+  EXPECT_EQ(read(), 7);
+  write(8);
+  EXPECT_EQ(read(), 8);
+}
+
 TEST_F(TwinFileTest, ContentMayGrowAndShrink) {
   for (const std::size_t size : {10, 10'000, 3, 5'000}) {
     ASSERT_TRUE(file.write({{"text", std::string(size, 'x')}}));
