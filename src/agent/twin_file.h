@@ -11,11 +11,11 @@ namespace det::agent {
 /// A small JSON object on disk that is replaced many times a second, and has to be there after a power
 /// failure.
 ///
-/// It has two copies, `path` and `path.new`. The older one is overwritten in place and synced, which costs a
-/// tenth of a new file and a synced directory, and then takes the name of the other one. Where the power
-/// fails before the names are on disk, the copy with the higher number counts; one that is half written has a
-/// wrong checksum, and the other one is then the newest that is complete.
-/// A `path` without a checksum is of an earlier version, and counts.
+/// It has two copies, `path` and `path.new`. The older one is overwritten in place and synced, which needs no
+/// journal of the file system, and then takes the name of the other one. Where the power fails before the
+/// names are on disk, the copy with the higher number counts; one that is half written has a wrong checksum,
+/// and the other one is then the newest that is complete. A `path` without a checksum is of an earlier
+/// version, and counts.
 class TwinFile {
  public:
   explicit TwinFile(std::filesystem::path path) : path_(std::move(path)) {}
