@@ -20,17 +20,6 @@ Error system_error(const char* what, const std::filesystem::path& path, int erro
   return Error(code, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
 }
 
-/// Writes all of `content`; errno says why not.
-bool write_all(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const auto written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 /// `keep`: the file that was there is kept under the temporary name.
 std::optional<Error> put_file(const std::filesystem::path& path, const std::string& content, bool sync,
                               bool keep) {
@@ -51,6 +40,16 @@ std::optional<Error> put_file(const std::filesystem::path& path, const std::stri
 }
 
 }  // namespace
+
+bool write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const auto written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
 
 std::optional<Error> replace_file(const std::filesystem::path& path, const std::string& content, bool sync) {
   return put_file(path, content, sync, false);

@@ -19,6 +19,9 @@ std::optional<Error> replace_file(const std::filesystem::path& path, const std::
 std::optional<Error> replace_often(const std::filesystem::path& path, const std::string& content);
 std::optional<Error> sync_directory(const std::filesystem::path& path);
 
+/// Writes all of `content`; errno says why not.
+bool write_all(int fd, std::string_view content);
+
 /// One write to a file that is there, such as the kernel's in /proc and /sys; whether all was taken.
 bool write_control_file(const std::filesystem::path& path, std::string_view content);
 

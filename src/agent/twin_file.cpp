@@ -57,15 +57,9 @@ Result<bool> overwrite(const std::filesystem::path& path, const std::string& tex
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
   struct stat status{};
-  bool written = ::fstat(fd, &status) == 0;
-  for (std::size_t at = 0; written && at < text.size();) {
-    const auto got = ::pwrite(fd, text.data() + at, text.size() - at, static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    written = got >= 0;
-    at += written ? static_cast<std::size_t>(got) : 0;
-  }
   const auto size = static_cast<off_t>(text.size());
-  written = written && (status.st_size <= size || ::ftruncate(fd, size) == 0) && ::fdatasync(fd) == 0;
+  const bool written = ::fstat(fd, &status) == 0 && write_all(fd, text) &&
+                       (status.st_size <= size || ::ftruncate(fd, size) == 0) && ::fdatasync(fd) == 0;
   const int error = errno;
   ::close(fd);
   if (!written)

@@ -57,7 +57,7 @@ class _Fork:
     def __init__(self, trial: Callable[[], int]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
-        signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # none comes before it is known where to
+        signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # the fork takes none before it starts
         parent = os.getpid()
         waiting, self._start = os.pipe()
         self._child = os.fork()
